@@ -1,0 +1,2 @@
+//! The `bir` program.
+fn main() {}

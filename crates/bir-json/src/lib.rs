@@ -1,0 +1,1 @@
+//! BIR-JSON: two-pass reader and canonical writer.

@@ -1,0 +1,1 @@
+//! Views of a BIR module: statistics and text.

@@ -1,0 +1,1 @@
+//! The backend IR: module, functions, blocks, instructions, operands, storage and their geometry.

@@ -1,0 +1,26 @@
+//! Developer commands. `cargo xtask help` lists them.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod codegen;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer commands of bir-tools")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Generate Rust code from the tables in spec/.
+    Codegen(codegen::Opts),
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::Codegen(opts) => codegen::run(&opts),
+    }
+}
