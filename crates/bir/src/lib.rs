@@ -1,1 +1,25 @@
 //! The backend IR: module, functions, blocks, instructions, operands, storage and their geometry.
+
+pub mod access;
+mod argument;
+pub mod edges;
+pub mod expr;
+mod generated;
+pub mod ids;
+mod inst;
+mod module;
+mod names;
+mod open_enum;
+pub mod record;
+mod storage;
+mod value;
+
+pub use argument::{Argument, ImmNumber};
+pub use generated::{enums, ops, records};
+pub use inst::{DebugInfo, Instruction, OperandList, Rare};
+pub use module::{CallBinding, EmptyHolder, Holder, Insts, Module, NameOf, NkiFunctions};
+pub use names::{Names, Sym};
+pub use open_enum::OpenEnum;
+pub use ops::Op;
+pub use storage::{AliasEdge, Storage};
+pub use value::{Extra, Members, Value};

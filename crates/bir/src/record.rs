@@ -1,0 +1,503 @@
+//! What the generated structs have in common: presence bits, field descriptions, and reflection over fields.
+
+use crate::access::{AccessPattern, Shape};
+use crate::argument::ImmNumber;
+use crate::expr::MaybeAffine;
+use crate::ids::{BlockId, ExprId, FuncId, InstId, LocId, QueueId, Ref, RegId, SetId};
+use crate::module::{CallBinding, NkiFunctions};
+use crate::names::Sym;
+use crate::storage::{AliasEdge, Storage};
+use crate::value::{Members, Value};
+
+/// When a writer puts a key. spec: opcodes 1.2
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gate {
+    /// Always.
+    Always,
+    /// When the value differs from the default.
+    SkipIfDefault,
+    /// When the reference is set.
+    SkipIfNull,
+    /// When the list or text is not empty.
+    SkipIfEmpty,
+    /// When the input had the key, or a builder set it.
+    IfPresent,
+    /// When the input had the key, or the value differs from the default.
+    PresentOrNondefault,
+}
+
+/// Description of one key of a record or an op, from the tables.
+#[derive(Debug)]
+pub struct FieldSpec {
+    /// The key in JSON.
+    pub key: &'static str,
+    /// Type word of spec: opcodes 1.1.
+    pub ty: &'static str,
+    /// When the key is written.
+    pub gate: Gate,
+    /// Whether an absent key is an error in strict reading.
+    pub required: bool,
+    /// Whether null silently means absent; elsewhere it is reported.
+    pub null_ok: bool,
+    /// Confidence letter: C confirmed, S strong, I inferred, U unknown.
+    pub conf: char,
+}
+
+/// Which keys of a record stood in the input, for the keys whose writing depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Presence(u32);
+
+impl Presence {
+    /// No key.
+    pub const NONE: Presence = Presence(0);
+
+    /// One key.
+    pub const fn bit(index: u32) -> Presence {
+        Presence(1 << index)
+    }
+
+    /// Whether all keys of `keys` are here.
+    pub fn has(self, keys: Presence) -> bool {
+        self.0 & keys.0 == keys.0
+    }
+
+    /// Adds keys.
+    pub fn set(&mut self, keys: Presence) {
+        self.0 |= keys.0;
+    }
+
+    /// Both sets of keys.
+    pub const fn union(self, other: Presence) -> Presence {
+        Presence(self.0 | other.0)
+    }
+}
+
+/// Reflection over the fields of a record or an op, in the order of the tables.
+pub trait Fields {
+    /// Name of the record or op.
+    fn type_name(&self) -> &'static str;
+    /// Descriptions of the fields.
+    fn specs(&self) -> &'static [FieldSpec];
+    /// Value of the field with that index in [`Fields::specs`].
+    fn field(&self, index: usize) -> FieldValue<'_>;
+    /// Whether the presence bit of a field is set. Always false for fields without one.
+    fn is_present(&self, index: usize) -> bool;
+}
+
+/// A field's value as reflection shows it.
+pub enum FieldValue<'a> {
+    /// Nothing is set.
+    Unset,
+    /// A truth value.
+    Bool(bool),
+    /// A signed number.
+    Int(i64),
+    /// An unsigned number.
+    Uint(u64),
+    /// A 32-bit float.
+    Float(f32),
+    /// A string.
+    Text(Sym),
+    /// A name of an enum.
+    Name(&'static str),
+    /// An expression.
+    Expr(ExprId),
+    /// A list, for example of numbers, or of the step and num of an access pattern.
+    List(Vec<FieldValue<'a>>),
+    /// Pairs of names.
+    Map(&'a [(Sym, Sym)]),
+    /// A reference to a queue.
+    Queue(Ref<QueueId>),
+    /// A reference to a block.
+    Block(Ref<BlockId>),
+    /// A reference to an instruction.
+    Inst(Ref<InstId>),
+    /// A reference to a function.
+    Func(Ref<FuncId>),
+    /// A reference to a memory location.
+    Loc(Ref<LocId>),
+    /// A reference to a memory-location set.
+    Set(Ref<SetId>),
+    /// A reference to a register.
+    Reg(Ref<RegId>),
+    /// Objects of the module's arenas that belong to this record: blocks, instructions, functions, storage.
+    Owned(Owned<'a>),
+    /// A nested record.
+    Record(&'a dyn Fields),
+    /// A nested record without reflection: an alias edge, a call binding.
+    Opaque,
+    /// A free-form value.
+    Value(&'a Value),
+    /// A free-form map.
+    Members(&'a Members),
+}
+
+/// Objects that a record owns through ids.
+#[derive(Clone, Copy)]
+pub enum Owned<'a> {
+    /// Blocks of a body.
+    Blocks(&'a [BlockId]),
+    /// Instructions of a block.
+    Insts(&'a [InstId]),
+    /// Functions of a module.
+    Funcs(&'a [FuncId]),
+    /// Queues of a module.
+    Queues(&'a [QueueId]),
+    /// Placements of a set.
+    Locs(&'a [LocId]),
+    /// Storage of a function.
+    Storage(&'a [Storage]),
+    /// The NKI functions of a module.
+    Nki(&'a NkiFunctions),
+}
+
+/// Visits every reference by name, to resolve or rewrite it.
+pub trait RefVisitor {
+    /// A reference to a queue.
+    fn queue(&mut self, r: &mut Ref<QueueId>);
+    /// A reference to a block.
+    fn block(&mut self, r: &mut Ref<BlockId>);
+    /// A reference to an instruction.
+    fn inst(&mut self, r: &mut Ref<InstId>);
+    /// A reference to a function.
+    fn func(&mut self, r: &mut Ref<FuncId>);
+    /// A reference to a memory location.
+    fn loc(&mut self, r: &mut Ref<LocId>);
+    /// A reference to a memory-location set.
+    fn set(&mut self, r: &mut Ref<SetId>);
+    /// A reference to a register.
+    fn reg(&mut self, r: &mut Ref<RegId>);
+    /// An expression, whose nodes may refer to registers.
+    fn expr(&mut self, id: ExprId);
+}
+
+/// A type that may stand in a field of a generated struct.
+pub trait FieldType {
+    /// The value for reflection.
+    fn as_field(&self) -> FieldValue<'_>;
+    /// Visits the references inside.
+    fn visit_refs(&mut self, _visitor: &mut dyn RefVisitor) {}
+}
+
+macro_rules! scalar_fields {
+    ($($ty:ty => $value:expr;)*) => {$(
+        impl FieldType for $ty {
+            fn as_field(&self) -> FieldValue<'_> {
+                let convert: fn($ty) -> FieldValue<'static> = $value;
+                convert(*self)
+            }
+        }
+    )*};
+}
+
+scalar_fields! {
+    bool => FieldValue::Bool;
+    u8 => |v| FieldValue::Uint(v.into());
+    u16 => |v| FieldValue::Uint(v.into());
+    u32 => |v| FieldValue::Uint(v.into());
+    u64 => FieldValue::Uint;
+    i32 => |v| FieldValue::Int(v.into());
+    i64 => FieldValue::Int;
+    f32 => FieldValue::Float;
+    Sym => FieldValue::Text;
+    ImmNumber => |v| match v {
+        ImmNumber::Unsigned(v) => FieldValue::Uint(v),
+        ImmNumber::Signed(v) => FieldValue::Int(v),
+        ImmNumber::Float(v) => FieldValue::Float(v),
+    };
+    AliasEdge => |_| FieldValue::Opaque;
+}
+
+macro_rules! reference_fields {
+    ($($id:ty => $variant:ident, $method:ident;)*) => {$(
+        impl FieldType for Ref<$id> {
+            fn as_field(&self) -> FieldValue<'_> {
+                FieldValue::$variant(*self)
+            }
+            fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+                visitor.$method(self);
+            }
+        }
+    )*};
+}
+
+reference_fields! {
+    QueueId => Queue, queue;
+    BlockId => Block, block;
+    InstId => Inst, inst;
+    FuncId => Func, func;
+    LocId => Loc, loc;
+    SetId => Set, set;
+    RegId => Reg, reg;
+}
+
+impl FieldType for ExprId {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::Expr(*self)
+    }
+    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+        visitor.expr(*self);
+    }
+}
+
+impl<T: FieldType> FieldType for MaybeAffine<T> {
+    fn as_field(&self) -> FieldValue<'_> {
+        match self {
+            MaybeAffine::Value(value) => value.as_field(),
+            MaybeAffine::Expr(id) => FieldValue::Expr(*id),
+        }
+    }
+    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+        if let MaybeAffine::Expr(id) = self {
+            visitor.expr(*id);
+        }
+    }
+}
+
+impl<T: FieldType> FieldType for Option<T> {
+    fn as_field(&self) -> FieldValue<'_> {
+        self.as_ref().map_or(FieldValue::Unset, T::as_field)
+    }
+    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+        if let Some(value) = self {
+            value.visit_refs(visitor);
+        }
+    }
+}
+
+impl<T: FieldType> FieldType for Box<T> {
+    fn as_field(&self) -> FieldValue<'_> {
+        (**self).as_field()
+    }
+    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+        (**self).visit_refs(visitor);
+    }
+}
+
+impl<T: FieldType> FieldType for Vec<T> {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::List(self.iter().map(T::as_field).collect())
+    }
+    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+        self.iter_mut().for_each(|item| item.visit_refs(visitor));
+    }
+}
+
+impl<T: FieldType> FieldType for [T; 2] {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::List(self.iter().map(T::as_field).collect())
+    }
+    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+        self.iter_mut().for_each(|item| item.visit_refs(visitor));
+    }
+}
+
+impl FieldType for AccessPattern {
+    fn as_field(&self) -> FieldValue<'_> {
+        let pair = |p: crate::access::ApPair| {
+            FieldValue::List(vec![FieldValue::Int(p.step), FieldValue::Int(p.num)])
+        };
+        FieldValue::List(self.iter().map(pair).collect())
+    }
+}
+
+impl FieldType for Shape {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::List(self.iter().map(FieldValue::Uint).collect())
+    }
+}
+
+/// Pairs of names: callee to caller, or tensor to tensor. spec: opcodes 4
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ArgumentMap(pub Vec<(Sym, Sym)>);
+
+impl ArgumentMap {
+    /// Whether there is no pair.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FieldType for ArgumentMap {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::Map(&self.0)
+    }
+}
+
+impl FieldType for Value {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::Value(self)
+    }
+}
+
+impl FieldType for Members {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::Members(self)
+    }
+}
+
+impl FieldType for NkiFunctions {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::Owned(Owned::Nki(self))
+    }
+}
+
+impl FieldType for CallBinding {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::Opaque
+    }
+    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+        visitor.inst(&mut self.call);
+        self.locations.iter_mut().for_each(|r| visitor.loc(r));
+    }
+}
+
+macro_rules! owned_fields {
+    ($($item:ty => $variant:ident;)*) => {$(
+        impl FieldType for OwnedList<$item> {
+            fn as_field(&self) -> FieldValue<'_> {
+                FieldValue::Owned(Owned::$variant(&self.0))
+            }
+        }
+    )*};
+}
+
+/// A list of objects that live in the module's arenas and belong to one record: it is read and written as the
+/// objects themselves, unlike a list of references.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OwnedList<T>(pub Vec<T>);
+
+impl<T> Default for OwnedList<T> {
+    fn default() -> Self {
+        OwnedList(Vec::new())
+    }
+}
+
+impl<T> std::ops::Deref for OwnedList<T> {
+    type Target = Vec<T>;
+    fn deref(&self) -> &Vec<T> {
+        &self.0
+    }
+}
+
+impl<T> std::ops::DerefMut for OwnedList<T> {
+    fn deref_mut(&mut self) -> &mut Vec<T> {
+        &mut self.0
+    }
+}
+
+impl<'a, T: Copy> IntoIterator for &'a OwnedList<T> {
+    type Item = T;
+    type IntoIter = std::iter::Copied<std::slice::Iter<'a, T>>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter().copied()
+    }
+}
+
+owned_fields! {
+    BlockId => Blocks;
+    InstId => Insts;
+    FuncId => Funcs;
+    QueueId => Queues;
+    LocId => Locs;
+    Storage => Storage;
+}
+
+/// Declares a generated struct: its fields with type, default and description, its presence bits, and whether
+/// it keeps unknown members of its own.
+macro_rules! record {
+    (
+        $(#[$doc:meta])*
+        $name:ident {
+            $($(#[$fdoc:meta])* $field:ident: $ty:ty = $default:expr, $spec:tt $(present $bit:ident $at:literal)?;)*
+        }
+        links { $($(#[$ldoc:meta])* $link:ident: $lty:ty = $ldefault:expr;)* }
+        starts_present { $($start:ident)* }
+        $(extra $extra:ident)?
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $($(#[$fdoc])* pub $field: $ty,)*
+            $($(#[$ldoc])* pub $link: $lty,)*
+            /// Which of the keys below were in the input.
+            pub present: Presence,
+            $(
+                /// Members that the table does not know.
+                pub $extra: Extra,
+            )?
+        }
+
+        impl $name {
+            $($(
+                #[doc = concat!("Presence bit of `", stringify!($field), "`.")]
+                pub const $bit: Presence = Presence::bit($at);
+            )?)*
+
+            /// Descriptions of the keys, in the order of the tables.
+            pub const FIELDS: &'static [FieldSpec] = &[$(field_spec!($spec)),*];
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                $name {
+                    $($field: $default,)*
+                    $($link: $ldefault,)*
+                    present: Presence::NONE$(.union(Self::$start))*,
+                    $($extra: Extra::default(),)?
+                }
+            }
+        }
+
+        impl Fields for $name {
+            fn type_name(&self) -> &'static str {
+                stringify!($name)
+            }
+            fn specs(&self) -> &'static [FieldSpec] {
+                Self::FIELDS
+            }
+            fn field(&self, index: usize) -> FieldValue<'_> {
+                let fields: &[&dyn FieldType] = &[$(&self.$field),*];
+                fields.get(index).map_or(FieldValue::Unset, |field| field.as_field())
+            }
+            fn is_present(&self, index: usize) -> bool {
+                let bits: &[Presence] = &[$(presence_bit!($($bit)?)),*];
+                bits.get(index).is_some_and(|bit| *bit != Presence::NONE && self.present.has(*bit))
+            }
+        }
+
+        impl FieldType for $name {
+            fn as_field(&self) -> FieldValue<'_> {
+                FieldValue::Record(self)
+            }
+            fn visit_refs(&mut self, _visitor: &mut dyn RefVisitor) {
+                $(self.$field.visit_refs(_visitor);)*
+            }
+        }
+    };
+}
+
+macro_rules! presence_bit {
+    () => {
+        Presence::NONE
+    };
+    ($bit:ident) => {
+        Self::$bit
+    };
+}
+
+/// `("key" "type" gate load null conf)` as a [`FieldSpec`].
+macro_rules! field_spec {
+    (($key:literal $ty:literal $gate:ident $required:literal $null_ok:literal $conf:literal)) => {
+        FieldSpec {
+            key: $key,
+            ty: $ty,
+            gate: Gate::$gate,
+            required: $required,
+            null_ok: $null_ok,
+            conf: $conf,
+        }
+    };
+}
+
+pub(crate) use {field_spec, presence_bit, record};
