@@ -1,1 +1,2 @@
 //! BIR-JSON: two-pass reader and canonical writer.
+pub mod number;
