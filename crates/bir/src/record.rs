@@ -66,6 +66,11 @@ impl Presence {
         self.0 |= keys.0;
     }
 
+    /// Takes keys away.
+    pub fn clear(&mut self, keys: Presence) {
+        self.0 &= !keys.0;
+    }
+
     /// Both sets of keys.
     pub const fn union(self, other: Presence) -> Presence {
         Presence(self.0 | other.0)
@@ -82,6 +87,8 @@ pub trait Fields {
     fn field(&self, index: usize) -> FieldValue<'_>;
     /// Whether the presence bit of a field is set. Always false for fields without one.
     fn is_present(&self, index: usize) -> bool;
+    /// Sets a field back to its default, as if its key were absent.
+    fn reset(&mut self, index: usize);
 }
 
 /// A field's value as reflection shows it.
@@ -463,6 +470,18 @@ macro_rules! record {
             fn is_present(&self, index: usize) -> bool {
                 let bits: &[Presence] = &[$(presence_bit!($($bit)?)),*];
                 bits.get(index).is_some_and(|bit| *bit != Presence::NONE && self.present.has(*bit))
+            }
+            fn reset(&mut self, index: usize) {
+                let bits: &[Presence] = &[$(presence_bit!($($bit)?)),*];
+                let mut at = 0;
+                $(
+                    if at == index {
+                        self.$field = $default;
+                        self.present.clear(bits[index]);
+                    }
+                    at += 1;
+                )*
+                let _ = at;
             }
         }
 

@@ -134,6 +134,11 @@ impl Members {
     }
 
     /// The members in key order.
+    pub fn as_slice(&self) -> &[(Box<str>, Value)] {
+        &self.0
+    }
+
+    /// The members in key order.
     pub fn iter(&self) -> std::slice::Iter<'_, (Box<str>, Value)> {
         self.0.iter()
     }

@@ -60,6 +60,14 @@ pub(super) struct OpTable {
     pub(super) op: Vec<Op>,
     pub(super) record: Vec<OpRecord>,
     pub(super) legacy_op: Vec<LegacyOp>,
+    pub(super) legacy_key: Vec<LegacyKey>,
+}
+
+/// A key that only older documents have.
+#[derive(Deserialize)]
+pub(super) struct LegacyKey {
+    pub(super) op: String,
+    pub(super) key: String,
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,550 @@
+//! The two-pass reader. Pass 1 makes all objects, pass 2 resolves references by name. spec: bir-json 11
+
+mod codec;
+mod expr;
+mod header;
+mod legacy;
+mod oddities;
+mod resolve;
+mod storage;
+
+use std::borrow::Cow;
+
+use bir::enums::InstructionType;
+use bir::ids::{BlockId, Id, InstId, LocId, RegId, SetId};
+use bir::record::{FieldSpec, Fields, Presence};
+use bir::{Extra, Holder, Members, Module, OpenEnum, Sym, Value};
+use smallvec::SmallVec;
+
+pub use oddities::{Oddities, Oddity, OddityKind};
+
+use crate::error::{ReadError, ReadErrorKind, Result};
+use crate::lexer::Lexer;
+use resolve::{RawEdge, SymMap};
+
+/// What to do with a reference to an object that does not exist.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Unresolved {
+    /// The document is refused, as the reference does.
+    #[default]
+    Refuse,
+    /// The name is kept, and reported as an oddity.
+    Keep,
+}
+
+/// How to read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ReadOptions {
+    /// References to objects that do not exist.
+    pub unresolved: Unresolved,
+    /// Oddities are errors: unknown members and names, duplicate keys, collisions, misplaced nulls, missing
+    /// required keys.
+    pub strict: bool,
+}
+
+/// A module that was read.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The module.
+    pub module: Module,
+    /// Where its instructions are in the text.
+    pub positions: Positions,
+    /// What was odd about the document.
+    pub oddities: Oddities,
+    /// Whether the module stood in `{"module": ...}`.
+    pub wrapped: bool,
+}
+
+/// Byte offsets of the objects of a module in the text it was read from.
+#[derive(Clone, Default, Debug)]
+pub struct Positions {
+    insts: Vec<u64>,
+}
+
+impl Positions {
+    /// Offset of the opening brace of an instruction; `None` when it was not read.
+    pub fn inst(&self, id: InstId) -> Option<usize> {
+        self.insts.get(id.index()).map(|offset| *offset as usize)
+    }
+}
+
+/// Reads a BIR-JSON document, bare or wrapped in `{"module": ...}`.
+///
+/// # Errors
+/// Text that is not JSON, values of the wrong type, references to objects that do not exist (unless
+/// [`Unresolved::Keep`]), versions that do not say how expressions are encoded, and in strict reading whatever
+/// is otherwise reported as an oddity. The error holds the byte offset; [`ReadError::place`] turns it into line,
+/// column and path.
+///
+/// ```
+/// let text = br#"{"version": 2, "arch": "gen3", "functions": []}"#;
+/// let loaded = bir_json::read(text, &Default::default()).unwrap();
+/// assert_eq!(loaded.module.functions().count(), 0);
+///
+/// let error = bir_json::read(br#"{"functions": 7}"#, &Default::default()).unwrap_err();
+/// assert_eq!(error.place(br#"{"functions": 7}"#).to_string(), "line 1, column 15, at functions");
+/// ```
+pub fn read(text: &[u8], options: &ReadOptions) -> Result<Loaded, ReadError> {
+    read_document(text, options).map_err(|error| *error)
+}
+
+fn read_document(text: &[u8], options: &ReadOptions) -> Result<Loaded> {
+    let mut reader = Reader::new(utf8(text)?, *options);
+    let wrapped = reader.document()?;
+    reader.lexer.end()?;
+    reader.check_versions()?;
+    reader.resolve()?;
+    if options.strict
+        && let Some(oddity) = reader.oddities.first_strict()
+    {
+        return Err(ReadErrorKind::Strict(oddity.message.clone()).at(oddity.offset));
+    }
+    let Reader { module, positions, oddities, .. } = reader;
+    Ok(Loaded { module, positions, oddities, wrapped })
+}
+
+pub(crate) fn utf8(text: &[u8]) -> Result<&str> {
+    std::str::from_utf8(text).map_err(|error| ReadErrorKind::Utf8.at(error.valid_up_to()))
+}
+
+/// State of pass 1, and what it leaves to pass 2.
+pub(crate) struct Reader<'a> {
+    pub(crate) lexer: Lexer<'a>,
+    pub(crate) module: Module,
+    pub(crate) oddities: Oddities,
+    options: ReadOptions,
+    positions: Positions,
+    version: Option<u32>,
+    /// Offsets of the first expression, and of the first one that only version 1 has.
+    first_expr: Option<usize>,
+    first_v1_expr: Option<usize>,
+    /// Owner of the blocks that are read.
+    holder: Holder,
+    /// Storage of the function that is read, by name.
+    locations: SymMap<LocId>,
+    sets: SymMap<SetId>,
+    registers: SymMap<RegId>,
+    /// Functions and queues in which a storage name was met before its object.
+    early_names: Vec<Holder>,
+    /// Dependencies by name, for pass 2.
+    edges: Vec<RawEdge>,
+    /// Extra elements of those dependencies that have some, in order.
+    edge_extras: Vec<Box<[Value]>>,
+    /// Aliases by name, for the end of the function.
+    aliases: Vec<storage::RawAlias>,
+    /// Location that is read.
+    current_location: Option<LocId>,
+    /// Set whose locations are read, and whether its record says its class.
+    current_set: SetId,
+    set_has_class: bool,
+    /// Block and opcode of the instruction that is read.
+    current_block: BlockId,
+    current_opcode: InstructionType,
+}
+
+/// A type that a member may have.
+pub(crate) trait Read: Sized {
+    fn read(r: &mut Reader<'_>) -> Result<Self>;
+}
+
+/// A record whose members are fields.
+pub(crate) trait ReadRecord: Default + Fields {
+    /// Descriptions of the fields, in the order of the indexes that [`ReadRecord::find`] gives.
+    const SPECS: &'static [FieldSpec];
+    /// Fields, as a bit set, whose misfitting values are kept as unknown members.
+    const MISFIT: u64;
+    /// Index that [`ReadRecord::find`] gives for the member that only says which record it is.
+    const TAG: usize = 63;
+
+    /// Index of the field of a key.
+    fn find(key: &[u8]) -> Option<usize>;
+    /// Reads the value of a field.
+    fn read_field(&mut self, index: usize, r: &mut Reader<'_>) -> Result<()>;
+    /// Notes that null was read for a field.
+    fn read_null(&mut self, _index: usize) {}
+    /// The presence bits.
+    fn presence(&mut self) -> &mut Presence;
+    /// Where unknown members go; `None` for ops, whose instruction has them.
+    fn extra_mut(&mut self) -> Option<&mut Extra>;
+}
+
+/// Fields without which a record is incomplete, as a bit set.
+const fn required(specs: &[FieldSpec]) -> u64 {
+    let mut mask = 0;
+    let mut i = 0;
+    while i < specs.len() {
+        mask |= (specs[i].required as u64) << i;
+        i += 1;
+    }
+    mask
+}
+
+/// A member of an instruction that is not in the header: its value is read when the opcode is known.
+pub(crate) struct Member<'a> {
+    key: Cow<'a, str>,
+    key_at: usize,
+    value_at: usize,
+}
+
+type OpMembers<'a> = SmallVec<[Member<'a>; 16]>;
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, options: ReadOptions) -> Reader<'a> {
+        Reader {
+            lexer: Lexer::new(text),
+            module: Module::default(),
+            oddities: Oddities::default(),
+            options,
+            positions: Positions::default(),
+            version: None,
+            first_expr: None,
+            first_v1_expr: None,
+            holder: Holder::Function(Id::new(0)),
+            locations: SymMap::default(),
+            sets: SymMap::default(),
+            registers: SymMap::default(),
+            early_names: Vec::new(),
+            edges: Vec::new(),
+            edge_extras: Vec::new(),
+            aliases: Vec::new(),
+            current_location: None,
+            current_set: Id::new(0),
+            set_has_class: false,
+            current_block: Id::new(0),
+            current_opcode: InstructionType::Generic,
+        }
+    }
+
+    /// Reads the document; says whether the module was wrapped.
+    fn document(&mut self) -> Result<bool> {
+        if self.lexer.peek() != b'{' {
+            return self.lexer.wrong_type("a module: an object with the key `functions`");
+        }
+        let start = self.lexer.pos();
+        // The first key of importance tells: a wrapper has `module`, a bare module has `functions`.
+        let (mut bare, mut wrapped) = (false, false);
+        self.each_member(|r, key, _| {
+            match &*key {
+                "functions" if !wrapped => bare = true,
+                "module" if !wrapped => {
+                    wrapped = true;
+                    r.root()?;
+                }
+                _ => r.lexer.skip_value()?,
+            }
+            Ok(!bare)
+        })?;
+        if bare {
+            self.lexer.seek(start);
+            self.lexer.set_depth(0);
+            self.root()?;
+        } else if !wrapped {
+            return Err(ReadErrorKind::MissingKey("functions").at(start));
+        }
+        Ok(wrapped)
+    }
+
+    fn root(&mut self) -> Result<()> {
+        self.module.root = self.record("an object: the module")?;
+        Ok(())
+    }
+
+    pub(crate) fn oddity(&mut self, kind: OddityKind, offset: usize, message: impl FnOnce() -> String) {
+        self.oddities.add(kind, offset, message);
+    }
+
+    /// Reads a value of any type that the tables have.
+    #[inline]
+    pub(crate) fn get<T: Read>(&mut self) -> Result<T> {
+        T::read(self)
+    }
+
+    /// Calls `member` for each member of an object, with the lexer at the value. `member` gives false to stop;
+    /// the lexer is then wherever it was left.
+    #[inline]
+    pub(crate) fn each_member(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Cow<'a, str>, usize) -> Result<bool>,
+    ) -> Result<()> {
+        self.lexer.enter()?;
+        if !self.lexer.take(b'}') {
+            loop {
+                self.lexer.peek();
+                let at = self.lexer.pos();
+                let key = self.lexer.key()?;
+                if !member(self, key, at)? {
+                    return Ok(());
+                }
+                if !self.lexer.next_member()? {
+                    break;
+                }
+            }
+        }
+        self.lexer.leave();
+        Ok(())
+    }
+
+    /// Calls `element` for each element of an array.
+    #[inline]
+    pub(crate) fn each_element(
+        &mut self,
+        expected: &'static str,
+        mut element: impl FnMut(&mut Self) -> Result<()>,
+    ) -> Result<()> {
+        if self.lexer.peek() != b'[' {
+            return self.lexer.wrong_type(expected);
+        }
+        self.lexer.enter()?;
+        if !self.lexer.take(b']') {
+            loop {
+                element(self)?;
+                if !self.lexer.next_element()? {
+                    break;
+                }
+            }
+        }
+        self.lexer.leave();
+        Ok(())
+    }
+
+    /// Reads a record with its unknown members.
+    pub(crate) fn record<T: ReadRecord>(&mut self, expected: &'static str) -> Result<T> {
+        let mut record = T::default();
+        self.record_into(&mut record, expected)?;
+        Ok(record)
+    }
+
+    pub(crate) fn record_into<T: ReadRecord>(
+        &mut self,
+        record: &mut T,
+        expected: &'static str,
+    ) -> Result<()> {
+        if self.lexer.peek() != b'{' {
+            return self.lexer.wrong_type(expected);
+        }
+        *record.presence() = Presence::NONE;
+        let start = self.lexer.pos();
+        let mut seen = 0;
+        self.each_member(|r, key, at| {
+            match T::find(key.as_bytes()) {
+                Some(index) => r.known_member(record, index, &key, at, &mut seen, None)?,
+                None => {
+                    let value = r.value()?;
+                    r.keep(record.extra_mut(), None, OddityKind::UnknownMember, &key, at, value);
+                }
+            }
+            Ok(true)
+        })?;
+        self.check_required(T::SPECS, const { required(T::SPECS) }, seen, start);
+        Ok(())
+    }
+
+    /// Reads the members of an instruction that belong to its op; the rest become unknown members.
+    pub(crate) fn op_members<T: ReadRecord>(
+        &mut self,
+        members: &[Member<'_>],
+        extra: &mut Extra,
+    ) -> Result<T> {
+        let mut op = T::default();
+        *op.presence() = Presence::NONE;
+        let mut seen = 0;
+        for member in members {
+            match T::find(member.key.as_bytes()) {
+                Some(index) => {
+                    self.lexer.seek(member.value_at);
+                    self.known_member(&mut op, index, &member.key, member.key_at, &mut seen, Some(extra))?;
+                }
+                None => self.unknown_op_member(member, extra)?,
+            }
+        }
+        let start = self.positions.insts.last().map_or(0, |at| *at as usize);
+        self.check_required(T::SPECS, const { required(T::SPECS) }, seen, start);
+        Ok(op)
+    }
+
+    pub(crate) fn unknown_op_member(&mut self, member: &Member<'_>, extra: &mut Extra) -> Result<()> {
+        self.lexer.seek(member.value_at);
+        let value = self.value()?;
+        let kind = match self.current_opcode {
+            // All keys of an op that nobody knows are its content.
+            InstructionType::Other(_) => {
+                extra.insert(&member.key, value);
+                return Ok(());
+            }
+            opcode if legacy::is_legacy_key(opcode, &member.key) => OddityKind::LegacyForm,
+            _ => OddityKind::UnknownMember,
+        };
+        self.keep(None, Some(extra), kind, &member.key, member.key_at, value);
+        Ok(())
+    }
+
+    fn keep(
+        &mut self,
+        own: Option<&mut Extra>,
+        given: Option<&mut Extra>,
+        kind: OddityKind,
+        key: &str,
+        at: usize,
+        value: Value,
+    ) {
+        let Some(extra) = own.or(given) else { return };
+        let again = extra.members().get(key).is_some();
+        extra.insert(key, value);
+        if again {
+            self.oddity(OddityKind::DuplicateKey, at, || format!("duplicate key `{key}`"));
+        } else {
+            self.oddity(kind, at, || match kind {
+                OddityKind::Misfit => format!("the value of `{key}` does not fit its type"),
+                OddityKind::LegacyForm => format!("older key `{key}`"),
+                _ => format!("unknown member `{key}`"),
+            });
+        }
+    }
+
+    fn check_required(&mut self, specs: &'static [FieldSpec], required: u64, seen: u64, start: usize) {
+        let mut missing = required & !seen;
+        while missing != 0 {
+            let key = specs[missing.trailing_zeros() as usize].key;
+            self.oddity(OddityKind::MissingKey, start, || format!("missing key `{key}`"));
+            missing &= missing - 1;
+        }
+    }
+
+    /// Reads the value of a known member into its field.
+    fn known_member<T: ReadRecord>(
+        &mut self,
+        record: &mut T,
+        index: usize,
+        key: &str,
+        key_at: usize,
+        seen: &mut u64,
+        extra: Option<&mut Extra>,
+    ) -> Result<()> {
+        if index == T::TAG {
+            return match self.lexer.peek() {
+                b'"' => self.lexer.string().map(drop),
+                b'n' => self.lexer.literal("null"),
+                _ => self.lexer.wrong_type("a string"),
+            };
+        }
+        if *seen >> index & 1 == 1 {
+            self.oddity(OddityKind::DuplicateKey, key_at, || format!("duplicate key `{key}`"));
+            record.reset(index);
+        }
+        *seen |= 1 << index;
+        if self.lexer.peek() == b'n' {
+            self.lexer.literal("null")?;
+            if !T::SPECS[index].null_ok {
+                self.misplaced_null(key, key_at);
+            }
+            record.read_null(index);
+            return Ok(());
+        }
+        let (value_at, depth) = (self.lexer.pos(), self.lexer.depth());
+        let Err(error) = record.read_field(index, self) else { return Ok(()) };
+        if error.kind.is_syntax() || matches!(error.kind, ReadErrorKind::Limit { .. }) {
+            return Err(error);
+        }
+        self.lexer.seek(value_at);
+        self.lexer.set_depth(depth);
+        record.reset(index);
+        if T::MISFIT >> index & 1 == 1 {
+            let value = self.value()?;
+            self.keep(record.extra_mut(), extra, OddityKind::Misfit, key, key_at, value);
+            return Ok(());
+        }
+        if self.is_superseded(key)? {
+            return self.lexer.skip_value();
+        }
+        Err(error)
+    }
+
+    fn misplaced_null(&mut self, key: &str, at: usize) {
+        self.oddity(OddityKind::MisplacedNull, at, || format!("null for `{key}`, which may not be null"));
+    }
+
+    /// Whether the same object has the key again after the value at the lexer: then this value does not count.
+    fn is_superseded(&self, key: &str) -> Result<bool> {
+        let mut ahead = self.lexer.clone();
+        ahead.skip_value()?;
+        while ahead.next_member()? {
+            if ahead.key()? == key {
+                return Ok(true);
+            }
+            ahead.skip_value()?;
+        }
+        Ok(false)
+    }
+
+    pub(crate) fn sym(&mut self, expected: &'static str) -> Result<Sym> {
+        if self.lexer.peek() != b'"' {
+            return self.lexer.wrong_type(expected);
+        }
+        let text = self.lexer.string()?;
+        self.intern(&text)
+    }
+
+    pub(crate) fn intern(&mut self, text: &str) -> Result<Sym> {
+        if self.module.names.len() >= bir::edges::Edge::MAX_TARGETS {
+            return Err(ReadErrorKind::Limit {
+                what: "distinct names",
+                limit: bir::edges::Edge::MAX_TARGETS,
+            }
+            .at(self.lexer.pos()));
+        }
+        Ok(self.module.names.intern(text))
+    }
+
+    pub(crate) fn open_enum<E: OpenEnum>(&mut self) -> Result<E> {
+        match self.lexer.peek() {
+            b'"' => {
+                let at = self.lexer.pos();
+                let name = self.lexer.string()?;
+                if let Some(value) = E::parse(&name) {
+                    return Ok(value);
+                }
+                let what = if E::LEGACY.contains(&&*name) { "an older name" } else { "unknown name" };
+                self.oddity(OddityKind::UnknownName, at, || format!("{what} of {}: `{name}`", E::ENUM));
+                Ok(E::other(self.intern(&name)?))
+            }
+            b'-' | b'0'..=b'9' if E::READ_ORDINAL => {
+                let at = self.lexer.pos();
+                let number: u64 = self.get()?;
+                E::from_ordinal(number).ok_or_else(|| {
+                    ReadErrorKind::UnknownName { what: E::ENUM, name: number.to_string() }.at(at)
+                })
+            }
+            _ => self.lexer.wrong_type("a string: a name of an enum"),
+        }
+    }
+
+    pub(crate) fn version(&mut self) -> Result<u32> {
+        let version = self.get()?;
+        self.version = Some(version);
+        Ok(version)
+    }
+
+    /// The version matters only where an expression is decoded. It stands at the end of most documents, so
+    /// expressions are told apart by their form, and the version is checked afterwards. spec: bir-json 12
+    fn check_versions(&self) -> Result<()> {
+        let version = self.version.unwrap_or(2);
+        match (version, self.first_expr, self.first_v1_expr) {
+            (1, ..) | (_, None, _) | (2, _, None) => Ok(()),
+            (2, _, Some(at)) => Err(ReadErrorKind::Invalid(
+                "an expression without `kind`: that is the encoding of version 1, the document says 2".into(),
+            )
+            .at(at)),
+            (other, Some(at), _) => Err(ReadErrorKind::Version(other).at(at)),
+        }
+    }
+
+    pub(crate) fn free_members(&mut self) -> Result<Members> {
+        if self.lexer.peek() != b'{' {
+            return self.lexer.wrong_type("an object");
+        }
+        match self.value()? {
+            Value::Object(members) => Ok(members),
+            _ => unreachable!("the value starts with a brace"),
+        }
+    }
+}

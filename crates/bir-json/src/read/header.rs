@@ -1,0 +1,533 @@
+//! Instructions: the header, whose keys are read as they come, and the op, whose keys wait for the opcode.
+
+use bir::edges::{EdgeKind, UnrollEdge};
+use bir::enums::InstructionType;
+use bir::ids::{BlockId, InstId, Ref};
+use bir::records::{
+    Block, ImmArray, ImmValue, PhysicalAp, RegisterAccess, RegisterAp, SymbolicAp, SymbolicImmValue,
+};
+use bir::{Argument, DebugInfo, Holder, ImmNumber, Instruction, Op, Sym, Value};
+
+use super::expr::is_expr_kind;
+use super::resolve::RawEdge;
+use super::{Member, OddityKind, OpMembers, Read, Reader};
+use crate::error::{ReadErrorKind, Result};
+use crate::generated::{HeaderKey, read_op};
+use crate::lexer::Lexer;
+use crate::number::Number;
+
+impl Reader<'_> {
+    pub(crate) fn block_record(&mut self) -> Result<BlockId> {
+        let id = self.module.add_block(Block::default());
+        let holder = self.holder;
+        self.module[id].holder = holder;
+        let outer = std::mem::replace(&mut self.current_block, id);
+        let mut block: Block = self.record("an object: a basic block")?;
+        self.current_block = outer;
+        block.holder = holder;
+        self.module[id] = block;
+        Ok(id)
+    }
+
+    pub(crate) fn instruction_record(&mut self) -> Result<InstId> {
+        if self.lexer.peek() != b'{' {
+            return self.lexer.wrong_type("an object: an instruction");
+        }
+        if self.positions.insts.len() >= bir::edges::Edge::MAX_TARGETS {
+            let limit = bir::edges::Edge::MAX_TARGETS;
+            return Err(ReadErrorKind::Limit { what: "instructions", limit }.at(self.lexer.pos()));
+        }
+        let start = self.lexer.pos();
+        // The slot comes first, so that ids are in document order and the blocks of a body can name their owner.
+        let id = self.module.add_inst(Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp));
+        self.positions.insts.push(start as u64);
+        let mut inst = Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp);
+        let mut opcode = None;
+        let mut members: OpMembers<'_> = OpMembers::new();
+        let mut misplaced = Vec::new();
+        let first_edge = self.edges.len();
+        let mut seen = 0u32;
+        self.each_member(|r, key, key_at| {
+            let Some(header) = HeaderKey::find(key.as_bytes()) else {
+                r.lexer.peek();
+                let value_at = r.lexer.pos();
+                r.lexer.skip_value()?;
+                members.push(Member { key, key_at, value_at });
+                return Ok(true);
+            };
+            if seen >> header as u32 & 1 == 1 {
+                r.oddity(OddityKind::DuplicateKey, key_at, || format!("duplicate key `{key}`"));
+                r.reset_header(&mut inst, header, first_edge);
+            }
+            seen |= 1 << header as u32;
+            if r.lexer.peek() == b'n' {
+                r.lexer.literal("null")?;
+                if !header.null_ok() {
+                    r.misplaced_null(&key, key_at);
+                }
+                return Ok(true);
+            }
+            let (value_at, depth) = (r.lexer.pos(), r.lexer.depth());
+            let result = match header {
+                HeaderKey::Opcode => r.get().map(|value: InstructionType| opcode = Some(value)),
+                _ => r.header_value(&mut inst, id, header, &mut misplaced),
+            };
+            let Err(error) = result else { return Ok(true) };
+            r.lexer.seek(value_at);
+            r.lexer.set_depth(depth);
+            if error.kind.is_syntax() || !r.is_superseded(&key)? {
+                return Err(error);
+            }
+            r.reset_header(&mut inst, header, first_edge);
+            r.lexer.skip_value()?;
+            Ok(true)
+        })?;
+        let end = self.lexer.pos();
+        let Some(opcode) = opcode else { return Err(ReadErrorKind::MissingKey("opcode").at(start)) };
+        inst.ins.append(&mut misplaced);
+        self.read_op_of(&mut inst, id, opcode, &members)?;
+        self.lexer.seek(end);
+        self.module[id] = inst;
+        Ok(id)
+    }
+
+    /// Reads the members of the op, and the blocks of its body.
+    fn read_op_of(
+        &mut self,
+        inst: &mut Instruction,
+        id: InstId,
+        opcode: InstructionType,
+        members: &[Member<'_>],
+    ) -> Result<()> {
+        // Blocks of a body are read as members of the op; they belong to this instruction.
+        let outer = std::mem::replace(&mut self.holder, Holder::Inst(id));
+        let mut extra = bir::Extra::NONE;
+        self.current_opcode = opcode;
+        inst.op = read_op(opcode, self, members, &mut extra)?;
+        self.holder = outer;
+        self.adopt_legacy_keys(&mut inst.op, &mut extra)?;
+        if !extra.is_empty() {
+            inst.rare_mut().extra = extra;
+        }
+        Ok(())
+    }
+
+    /// Puts a header key back to its default: the same key comes again.
+    fn reset_header(&mut self, inst: &mut Instruction, key: HeaderKey, first_edge: usize) {
+        let fresh = Instruction::new(Sym::EMPTY, inst.block, Op::NoOp);
+        match key {
+            HeaderKey::Name => inst.name = fresh.name,
+            HeaderKey::Origin => inst.origin = fresh.origin,
+            HeaderKey::Opcode => {}
+            HeaderKey::Engine => inst.engine = fresh.engine,
+            HeaderKey::EngineId => inst.engine_id = 0,
+            HeaderKey::ScheduledStart => inst.scheduled_start = 0,
+            HeaderKey::ScheduledEnd => inst.scheduled_end = 0,
+            HeaderKey::SyncInfo => inst.sync_info = None,
+            HeaderKey::Ins => inst.ins.clear(),
+            HeaderKey::Outs => inst.outs.clear(),
+            HeaderKey::Debug => inst.debug = None,
+            HeaderKey::Dependencies | HeaderKey::LoopCarriedDependencies => {
+                let carried = key == HeaderKey::LoopCarriedDependencies;
+                let mut at = 0;
+                self.edges.retain(|edge| {
+                    at += 1;
+                    at <= first_edge || edge.loop_carried() != carried
+                });
+            }
+            HeaderKey::OptinPasses => inst.rare_mut().optin_passes = None,
+            HeaderKey::UnrollDependencies => inst.rare_mut().unroll_dependencies.clear(),
+            HeaderKey::IndirectionIns => inst.rare_mut().indirection_ins.clear(),
+            HeaderKey::Loopnest => inst.rare_mut().loopnest.clear(),
+            HeaderKey::Predicates => inst.rare_mut().predicates.clear(),
+            HeaderKey::Order => inst.rare_mut().order.clear(),
+            HeaderKey::DmaTriggerDebugUpdateSemaphoreId => {
+                inst.rare_mut().dma_trigger_debug_update_semaphore_id = None;
+            }
+        }
+    }
+
+    fn header_value(
+        &mut self,
+        inst: &mut Instruction,
+        id: InstId,
+        key: HeaderKey,
+        misplaced: &mut Vec<Argument>,
+    ) -> Result<()> {
+        match key {
+            HeaderKey::Name => inst.name = self.get()?,
+            HeaderKey::Origin => inst.origin = self.get()?,
+            HeaderKey::Opcode => unreachable!("the caller reads it"),
+            HeaderKey::Engine => inst.engine = self.get()?,
+            HeaderKey::EngineId => inst.engine_id = self.get()?,
+            HeaderKey::ScheduledStart => inst.scheduled_start = self.get()?,
+            HeaderKey::ScheduledEnd => inst.scheduled_end = self.get()?,
+            HeaderKey::Dependencies => self.dependencies(id, false)?,
+            HeaderKey::LoopCarriedDependencies => self.dependencies(id, true)?,
+            HeaderKey::UnrollDependencies => {
+                let mut list = Vec::new();
+                self.each_element("an array of dependencies", |r| {
+                    list.push(r.unroll_dependency()?);
+                    Ok(())
+                })?;
+                if !list.is_empty() {
+                    inst.rare_mut().unroll_dependencies = list;
+                }
+            }
+            HeaderKey::SyncInfo => inst.sync_info = Some(self.get()?),
+            HeaderKey::Ins => inst.ins = self.arguments(None)?,
+            HeaderKey::Outs => inst.outs = self.arguments(Some(misplaced))?,
+            HeaderKey::IndirectionIns => {
+                let list = self.arguments(Some(misplaced))?;
+                if !list.is_empty() {
+                    inst.rare_mut().indirection_ins = list;
+                }
+            }
+            HeaderKey::Debug => inst.debug = Some(Box::new(self.debug_info()?)),
+            HeaderKey::Loopnest => self.rare_list(inst, |rare| &mut rare.loopnest)?,
+            HeaderKey::Order => self.rare_list(inst, |rare| &mut rare.order)?,
+            HeaderKey::Predicates => {
+                let mut list = Vec::new();
+                self.each_element("an array of predicates", |r| {
+                    let value = r.opaque_with_expressions()?;
+                    list.push(value);
+                    Ok(())
+                })?;
+                if !list.is_empty() {
+                    inst.rare_mut().predicates = list;
+                }
+            }
+            HeaderKey::OptinPasses => inst.rare_mut().optin_passes = Some(self.get()?),
+            HeaderKey::DmaTriggerDebugUpdateSemaphoreId => {
+                inst.rare_mut().dma_trigger_debug_update_semaphore_id = Some(self.get()?);
+            }
+        }
+        Ok(())
+    }
+
+    fn rare_list<T: Read>(
+        &mut self,
+        inst: &mut Instruction,
+        place: impl Fn(&mut bir::Rare) -> &mut Vec<T>,
+    ) -> Result<()> {
+        let list: Vec<T> = self.get()?;
+        if !list.is_empty() {
+            *place(inst.rare_mut()) = list;
+        }
+        Ok(())
+    }
+
+    /// Source record; members of unexpected type are kept as they are.
+    fn debug_info(&mut self) -> Result<DebugInfo> {
+        if self.lexer.peek() != b'{' {
+            return Ok(DebugInfo { rest: self.value()?, ..DebugInfo::default() });
+        }
+        let mut debug = DebugInfo::new(None, None);
+        let Value::Object(rest) = &mut debug.rest else { unreachable!("it is made as an object") };
+        self.each_member(|r, key, _| {
+            match (&*key, r.lexer.peek()) {
+                ("op_name", b'"') => {
+                    debug.op_name = Some(r.get()?);
+                    rest.remove("op_name");
+                    return Ok(true);
+                }
+                ("lineno", b'0'..=b'9' | b'-') => {
+                    let at = r.lexer.pos();
+                    let line = match r.lexer.number()? {
+                        Number::Unsigned(line) => i64::try_from(line).ok(),
+                        Number::Signed(line) => Some(line),
+                        Number::Float(_) => None,
+                    };
+                    if line.is_some() {
+                        debug.lineno = line;
+                        rest.remove("lineno");
+                        return Ok(true);
+                    }
+                    r.lexer.seek(at);
+                }
+                _ => {}
+            }
+            match &*key {
+                "lineno" => debug.lineno = None,
+                "op_name" => debug.op_name = None,
+                _ => {}
+            }
+            rest.insert(&key, r.value()?);
+            Ok(true)
+        })?;
+        Ok(debug)
+    }
+
+    /// Dependencies by name; pass 2 resolves them. spec: bir-json 7.2
+    fn dependencies(&mut self, inst: InstId, loop_carried: bool) -> Result<()> {
+        let expected = match loop_carried {
+            false => "an array ('dependencies' must be a JSON array)",
+            true => "an array ('loop_carried_dependencies' must be a JSON array)",
+        };
+        self.each_element(expected, |r| {
+            r.lexer.peek();
+            let offset = r.lexer.pos();
+            let mut extras = Vec::new();
+            let (name, kind) = match r.lexer.peek() {
+                b'"' => (r.get()?, EdgeKind::FLOW),
+                b'[' => {
+                    let entry = r.edge_start("a dependency: [name, kind]")?;
+                    while r.lexer.next_element()? {
+                        extras.push(r.value()?);
+                    }
+                    r.lexer.leave();
+                    entry
+                }
+                _ => return r.lexer.wrong_type("a dependency: a name, or [name, kind]"),
+            };
+            r.edges.push(RawEdge::new(inst, name, kind, loop_carried, !extras.is_empty(), offset));
+            if !extras.is_empty() {
+                r.edge_extras.push(extras.into());
+            }
+            Ok(())
+        })
+    }
+
+    /// Name and kind of an edge entry, whose bracket is next.
+    fn edge_start(&mut self, expected: &'static str) -> Result<(Sym, EdgeKind)> {
+        if self.lexer.peek() != b'[' {
+            return self.lexer.wrong_type(expected);
+        }
+        self.lexer.enter()?;
+        let name = self.sym("a string: the name of an instruction")?;
+        if !self.lexer.take(b',') {
+            return self.lexer.syntax("expected `,`: a dependency has a name and a kind");
+        }
+        let at = {
+            self.lexer.peek();
+            self.lexer.pos()
+        };
+        let kind = match self.lexer.peek() {
+            b'"' => {
+                let name = self.lexer.string()?;
+                let unknown = || ReadErrorKind::UnknownName {
+                    what: "unknown kind of dependency",
+                    name: name.to_string(),
+                };
+                EdgeKind::parse(&name).ok_or_else(|| unknown().at(at))?
+            }
+            b'0'..=b'9' | b'-' => {
+                let number: u64 = self.get()?;
+                EdgeKind::new(number).ok_or_else(|| {
+                    ReadErrorKind::OutOfRange {
+                        expected: "the kind of a dependency, 0 to 7 (Integer too large for field)",
+                    }
+                    .at(at)
+                })?
+            }
+            _ => return self.lexer.wrong_type("the kind of a dependency: a name or a number"),
+        };
+        Ok((name, kind))
+    }
+
+    fn unroll_dependency(&mut self) -> Result<UnrollEdge> {
+        let (name, kind) = self.edge_start("a dependency: [name, kind, [expressions], [predicates]]")?;
+        let mut edge = UnrollEdge {
+            target: Ref::named(name),
+            kind,
+            exprs: Vec::new(),
+            predicates: Vec::new(),
+            extras: Vec::new(),
+        };
+        let mut index = 2;
+        while self.lexer.next_element()? {
+            match index {
+                2 => edge.exprs = self.get()?,
+                3 => self.each_element("an array of predicates", |r| {
+                    let predicate = r.opaque_with_expressions()?;
+                    edge.predicates.push(predicate);
+                    Ok(())
+                })?,
+                _ => {
+                    let value = self.value()?;
+                    edge.extras.push(value);
+                }
+            }
+            index += 1;
+        }
+        self.lexer.leave();
+        Ok(edge)
+    }
+
+    /// An opaque value whose members may be expressions: those are rewritten to version 2. spec: bir-json 9.3
+    fn opaque_with_expressions(&mut self) -> Result<Value> {
+        if self.lexer.peek() != b'{' {
+            return self.value();
+        }
+        let start = self.lexer.pos();
+        let whole = self.value()?;
+        let end = self.lexer.pos();
+        let mut ahead = Lexer::clone(&self.lexer);
+        ahead.seek(start);
+        let Value::Object(mut members) = whole else { unreachable!("it starts with a brace") };
+        ahead.enter()?;
+        while ahead.peek() == b'"' {
+            let key = ahead.key()?;
+            ahead.peek();
+            let at = ahead.pos();
+            let is_expr = members
+                .get(&key)
+                .is_some_and(|value| value.get("kind").and_then(Value::as_str).is_some_and(is_expr_kind));
+            ahead.skip_value()?;
+            if is_expr {
+                self.lexer.seek(at);
+                let id = self.expr("an expression")?;
+                members.insert(&key, crate::write::expr_value(&self.module, id));
+            }
+            if !ahead.take(b',') {
+                break;
+            }
+        }
+        self.lexer.seek(end);
+        Ok(Value::Object(members))
+    }
+
+    /// Operands of one list. An immediate that is no input goes to `misplaced`. spec: bir-json 8.1
+    fn arguments(&mut self, mut misplaced: Option<&mut Vec<Argument>>) -> Result<Vec<Argument>> {
+        let mut list = Vec::new();
+        self.each_element("an array of operands", |r| {
+            r.lexer.peek();
+            let at = r.lexer.pos();
+            let argument: Argument = r.get()?;
+            match &mut misplaced {
+                Some(misplaced) if argument.is_immediate() => {
+                    r.oddity(OddityKind::MovedImmediate, at, || "immediate moved to the inputs".into());
+                    misplaced.push(argument);
+                }
+                _ => {
+                    if list.len() == list.capacity() {
+                        list.reserve_exact(list.len().max(1));
+                    }
+                    list.push(argument);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(list)
+    }
+
+    /// The kind of the operand at the lexer, which does not move: documents have the key in any place.
+    fn argument_kind(&mut self) -> Result<(usize, String)> {
+        let start = self.lexer.pos();
+        let mut ahead = self.lexer.clone();
+        ahead.enter()?;
+        let mut kind = None;
+        while ahead.peek() == b'"' {
+            let key = ahead.key()?;
+            if key == "kind" {
+                ahead.peek();
+                let at = ahead.pos();
+                if ahead.peek() != b'"' {
+                    return ahead.wrong_type("a string: the kind of an operand");
+                }
+                kind = Some((at, ahead.string()?.into_owned()));
+                break;
+            }
+            ahead.skip_value()?;
+            if !ahead.take(b',') {
+                break;
+            }
+        }
+        kind.ok_or_else(|| ReadErrorKind::MissingKey("kind").at(start))
+    }
+}
+
+impl Read for Argument {
+    fn read(r: &mut Reader<'_>) -> Result<Self> {
+        if r.lexer.peek() != b'{' {
+            return r.lexer.wrong_type("an object: an operand");
+        }
+        let start = r.lexer.pos();
+        let (at, kind) = r.argument_kind()?;
+        Ok(match &*kind {
+            "physical_ap" => Argument::PhysicalAp(r.get::<PhysicalAp>()?),
+            "symbolic_ap" => Argument::SymbolicAp(r.get()?),
+            "symbolic_pwap" => {
+                let mut argument: Box<SymbolicAp> = r.get()?;
+                argument.pwap = true;
+                Argument::SymbolicAp(argument)
+            }
+            "register_ap" => Argument::RegisterAp(r.get::<Box<RegisterAp>>()?),
+            "imm_value" => {
+                let mut argument: ImmValue = r.get()?;
+                r.immediate(argument.dtype, argument.value.as_mut_slice(), start)?;
+                Argument::ImmValue(argument)
+            }
+            "symbolic_imm_value" => {
+                let mut argument: Box<SymbolicImmValue> = r.get()?;
+                r.immediate(argument.dtype, &mut argument.value_list, start)?;
+                Argument::SymbolicImmValue(argument)
+            }
+            "imm_array" => {
+                let mut argument: Box<ImmArray> = r.get()?;
+                match &mut argument.value_array {
+                    Some(values) => r.immediate(argument.dtype, values, start)?,
+                    None => return Err(ReadErrorKind::MissingKey("value_array").at(start)),
+                }
+                Argument::ImmArray(argument)
+            }
+            "register_access" => Argument::RegisterAccess(r.get::<RegisterAccess>()?),
+            _ => {
+                return Err(
+                    ReadErrorKind::UnknownName { what: "Unsupported argument kind", name: kind }.at(at)
+                );
+            }
+        })
+    }
+}
+
+impl Read for ImmNumber {
+    /// Any number; what it is depends on the dtype, which may come later.
+    fn read(r: &mut Reader<'_>) -> Result<Self> {
+        match r.lexer.peek() {
+            b'"' => f32::read(r).map(ImmNumber::Float),
+            b'-' | b'0'..=b'9' => Ok(match r.lexer.number()? {
+                Number::Unsigned(v) => ImmNumber::Unsigned(v),
+                Number::Signed(v) => ImmNumber::Signed(v),
+                Number::Float(v) => ImmNumber::Float(v as f32),
+            }),
+            _ => r.lexer.wrong_type("a number, or \"inf\", \"-inf\" or \"nan\""),
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Fits immediates to their dtype. spec: bir-json 8.2
+    fn immediate(
+        &mut self,
+        dtype: Option<bir::enums::Dtype>,
+        values: &mut [ImmNumber],
+        at: usize,
+    ) -> Result<()> {
+        use bir::OpenEnum;
+        use bir::enums::Dtype;
+        let Some(dtype) = dtype else { return Ok(()) };
+        if dtype.is_known() && !dtype.is_immediate() {
+            let name = dtype.text(&self.module.names).to_owned();
+            return Err(ReadErrorKind::UnknownName { what: "unsupported dtype of an immediate", name }.at(at));
+        }
+        for value in values {
+            *value = match (dtype, *value) {
+                (Dtype::Float32, ImmNumber::Unsigned(v)) => ImmNumber::Float(v as f32),
+                (Dtype::Float32, ImmNumber::Signed(v)) => ImmNumber::Float(v as f32),
+                (Dtype::Float32 | Dtype::Other(_), value) => value,
+                (_, ImmNumber::Float(v)) if v.fract() == 0.0 && (0.0..1.8e19).contains(&v) => {
+                    ImmNumber::Unsigned(v as u64)
+                }
+                (_, ImmNumber::Float(v)) if v.fract() == 0.0 && (-9.2e18..0.0).contains(&v) => {
+                    ImmNumber::Signed(v as i64)
+                }
+                (_, ImmNumber::Float(_)) => {
+                    return Err(ReadErrorKind::OutOfRange { expected: "an integer immediate" }.at(at));
+                }
+                (_, value) => value,
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,675 @@
+//! Pass 2: references by name become ids. spec: bir-json 11.3, 2.4
+
+use bir::edges::{Edge, EdgeKind, MissingEdge};
+use bir::expr::Expr;
+use bir::ids::{BlockId, ExprId, FuncId, Id, InstId, LocId, QueueId, Ref, RegId, SetId, Target};
+use bir::record::{FieldType, RefVisitor};
+use bir::records::PhysicalAp;
+use bir::{Argument, Holder, Instruction, Module, Op, Sym, Value};
+use hashbrown::HashMap;
+
+use super::Reader;
+use crate::error::Result;
+
+/// Objects of one kind in one scope, by name. Symbols are dense, so a list serves as the table.
+pub(super) struct SymMap<T> {
+    slots: Vec<u32>,
+    used: Vec<Sym>,
+    kind: std::marker::PhantomData<T>,
+}
+
+impl<T> Default for SymMap<T> {
+    fn default() -> Self {
+        SymMap { slots: Vec::new(), used: Vec::new(), kind: std::marker::PhantomData }
+    }
+}
+
+impl<T: Id> SymMap<T> {
+    #[inline]
+    pub(super) fn get(&self, name: Sym) -> Option<T> {
+        match self.slots.get(name.index()) {
+            None | Some(0) => None,
+            Some(slot) => Some(T::new(*slot as usize - 1)),
+        }
+    }
+
+    /// Adds an object; false when the name is taken, which then keeps its first object.
+    pub(super) fn insert(&mut self, name: Sym, id: T) -> bool {
+        if self.slots.len() <= name.index() {
+            self.slots.resize(name.index() + 1, 0);
+        }
+        let slot = &mut self.slots[name.index()];
+        if *slot != 0 {
+            return false;
+        }
+        *slot = id.index() as u32 + 1;
+        self.used.push(name);
+        true
+    }
+
+    pub(super) fn clear(&mut self) {
+        for name in self.used.drain(..) {
+            self.slots[name.index()] = 0;
+        }
+    }
+}
+
+/// A dependency by name, 16 bytes: there are millions of them until pass 2.
+pub(super) struct RawEdge {
+    pub(super) inst: InstId,
+    pub(super) name: Sym,
+    /// Offset in the text, and in the low bits kind, list, and whether there are extra elements.
+    packed: u64,
+}
+
+impl RawEdge {
+    pub(super) fn new(
+        inst: InstId,
+        name: Sym,
+        kind: EdgeKind,
+        loop_carried: bool,
+        extended: bool,
+        at: usize,
+    ) -> Self {
+        let flags = u64::from(kind.number()) | u64::from(loop_carried) << 3 | u64::from(extended) << 4;
+        RawEdge { inst, name, packed: (at as u64) << 5 | flags }
+    }
+
+    fn kind(&self) -> EdgeKind {
+        EdgeKind::new(self.packed & 7).expect("three bits")
+    }
+
+    pub(super) fn loop_carried(&self) -> bool {
+        self.packed >> 3 & 1 == 1
+    }
+
+    fn extended(&self) -> bool {
+        self.packed >> 4 & 1 == 1
+    }
+
+    fn offset(&self) -> usize {
+        (self.packed >> 5) as usize
+    }
+}
+
+/// Instructions of one holder by name. Names repeat in real dumps.
+#[derive(Default)]
+struct InstNames {
+    first: SymMap<InstId>,
+    /// All instances of the names that repeat, in document order: of the holder, and of each block.
+    repeated: HashMap<Sym, Vec<InstId>>,
+    repeated_in: HashMap<(Sym, BlockId), Vec<InstId>>,
+}
+
+impl InstNames {
+    fn build(&mut self, module: &Module, holder: Holder) {
+        self.first.clear();
+        self.repeated.clear();
+        self.repeated_in.clear();
+        for id in module.insts_of(holder) {
+            let name = module[id].name;
+            if !self.first.insert(name, id) {
+                let first = self.first.get(name).expect("it was there");
+                self.repeated.entry(name).or_insert_with(|| vec![first]).push(id);
+            }
+        }
+        for (name, ids) in &self.repeated {
+            for id in ids {
+                self.repeated_in.entry((*name, module[*id].block)).or_default().push(*id);
+            }
+        }
+    }
+
+    /// The instruction that `from` means by a name: of several, an earlier one in its block, else the nearest
+    /// earlier one, else the first. spec: bir-json 2.4
+    fn find(&self, module: &Module, name: Sym, from: InstId) -> Option<InstId> {
+        let Some(all) = self.repeated.get(&name) else { return self.first.get(name) };
+        let earlier = |ids: &[InstId]| {
+            let before = ids.partition_point(|id| *id < from);
+            before.checked_sub(1).map(|at| ids[at])
+        };
+        let same_block = self.repeated_in.get(&(name, module[from].block));
+        same_block
+            .and_then(|ids| earlier(ids))
+            .or_else(|| earlier(all))
+            .or_else(|| all.iter().copied().find(|id| *id != from))
+    }
+}
+
+/// Everything by name that is not of one function.
+#[derive(Default)]
+struct Tables {
+    functions: SymMap<FuncId>,
+    nki_functions: SymMap<FuncId>,
+    queues: SymMap<QueueId>,
+    blocks: HashMap<(Holder, Sym), BlockId>,
+    /// Blocks of a function, nested ones included.
+    function_blocks: HashMap<(FuncId, Sym), BlockId>,
+    /// DMA blocks of a queue, and of all queues.
+    dma_blocks: HashMap<(QueueId, Sym), InstId>,
+    queued: SymMap<InstId>,
+    /// Instructions of all functions, main first.
+    insts: SymMap<InstId>,
+    /// Storage of functions, filled only when an operand stood before its storage.
+    locations: HashMap<(FuncId, Sym), LocId>,
+    sets: HashMap<(FuncId, Sym), SetId>,
+    registers: HashMap<(FuncId, Sym), RegId>,
+}
+
+impl Reader<'_> {
+    /// A name of storage stood before its object: pass 2 looks again.
+    #[inline]
+    pub(super) fn note_early_name(&mut self) {
+        let owner = self.owner(self.holder);
+        if self.early_names.last() != Some(&owner) {
+            self.early_names.push(owner);
+        }
+    }
+
+    fn owner(&self, mut holder: Holder) -> Holder {
+        while let Holder::Inst(inst) = holder {
+            holder = self.module[self.module[inst].block].holder;
+        }
+        holder
+    }
+
+    pub(super) fn resolve(&mut self) -> Result<()> {
+        let mut tables = self.tables();
+        if !self.early_names.is_empty() {
+            self.index_storage(&mut tables);
+        }
+        let functions: Vec<FuncId> = self.module.functions().collect();
+        let queues: Vec<QueueId> = self.module.queues().collect();
+        let holders = functions.iter().map(|id| Holder::Function(*id));
+        let holders: Vec<Holder> = holders.chain(queues.iter().map(|id| Holder::Queue(*id))).collect();
+        let edges = std::mem::take(&mut self.edges);
+        let mut extras = std::mem::take(&mut self.edge_extras).into_iter();
+        // Edges are in document order, as ids are; holders may come in another order.
+        let mut names = InstNames::default();
+        let mut walk = Vec::new();
+        let mut current = None;
+        let mut at = 0;
+        while at < edges.len() {
+            let inst = edges[at].inst;
+            let owner = self.module.outermost(inst);
+            if current != Some(owner) {
+                names.build(&self.module, owner);
+                current = Some(owner);
+            }
+            walk.clear();
+            while at < edges.len() && edges[at].inst == inst {
+                walk.push(&edges[at]);
+                at += 1;
+            }
+            for edge in &walk {
+                let extra = if edge.extended() { extras.next().unwrap_or_default() } else { Box::default() };
+                self.resolve_edge(edge, &extra, &names, &tables)?;
+            }
+        }
+        drop(edges);
+        for holder in holders {
+            self.resolve_holder(holder, &tables)?;
+        }
+        self.resolve_storage_refs(&tables)?;
+        self.resolve_calls(&tables)
+    }
+
+    fn resolve_edge(
+        &mut self,
+        edge: &RawEdge,
+        extras: &[Value],
+        names: &InstNames,
+        tables: &Tables,
+    ) -> Result<()> {
+        let module = &self.module;
+        let found = names
+            .find(module, edge.name, edge.inst)
+            .or_else(|| tables.queued.get(edge.name))
+            .or_else(|| match module.outermost(edge.inst) {
+                Holder::Queue(_) => tables.insts.get(edge.name),
+                _ => None,
+            });
+        if let Some(target) = found.filter(|target| *target != edge.inst) {
+            let inst = &mut self.module[edge.inst];
+            let set = match edge.loop_carried() {
+                true => &mut inst.loop_carried_dependencies,
+                false => &mut inst.dependencies,
+            };
+            set.insert_with(Edge::new(target, edge.kind()), extras);
+            return Ok(());
+        }
+        let name = self.module.str(edge.name).to_owned();
+        let vendor = match (found, edge.loop_carried()) {
+            (Some(_), _) => "this != former: an instruction cannot depend on itself",
+            (None, true) => "Unknown loop-carried dependency",
+            (None, false) => "Unknown dependency",
+        };
+        let what = if found.is_some() { "other instruction" } else { "instruction" };
+        self.unresolved(what, vendor, name, edge.offset())?;
+        self.module[edge.inst].rare_mut().missing_edges.push(MissingEdge {
+            name: edge.name,
+            kind: edge.kind(),
+            loop_carried: edge.loop_carried(),
+            extras: extras.to_vec(),
+        });
+        Ok(())
+    }
+
+    fn tables(&mut self) -> Tables {
+        let mut tables = Tables::default();
+        let mut collisions = Vec::new();
+        let module = &self.module;
+        for id in &module.root.functions {
+            if !tables.functions.insert(module[id].name, id) {
+                collisions.push(("function", module[id].name));
+            }
+        }
+        for id in module.functions().filter(|id| module[*id].nki) {
+            if !tables.nki_functions.insert(module[id].name, id) {
+                collisions.push(("NKI function", module[id].name));
+            }
+        }
+        for id in module.queues() {
+            if !tables.queues.insert(module[id].name, id) {
+                collisions.push(("queue", module[id].name));
+            }
+        }
+        for id in module.block_ids() {
+            let block = &module[id];
+            if add(&mut tables.blocks, (block.holder, block.name), id) {
+                if let Holder::Function(function) = self.owner(block.holder) {
+                    add(&mut tables.function_blocks, (function, block.name), id);
+                }
+            } else {
+                collisions.push(("block", block.name));
+            }
+        }
+        let main = module.main();
+        for id in main.into_iter().chain(module.functions()) {
+            for inst in module.insts_of(Holder::Function(id)) {
+                tables.insts.insert(module[inst].name, inst);
+            }
+        }
+        for queue in module.queues() {
+            for block in &module[queue].blocks {
+                for inst in &module[block].instructions {
+                    let name = module[inst].name;
+                    add(&mut tables.dma_blocks, (queue, name), inst);
+                    tables.queued.insert(name, inst);
+                }
+            }
+        }
+        for (what, name) in collisions {
+            let at = self.find_text(name, 0);
+            self.collision(what, name, at);
+        }
+        tables
+    }
+
+    /// Storage of all functions, for operands that stood before it or belong to no function.
+    fn index_storage(&mut self, tables: &mut Tables) {
+        let module = &self.module;
+        for function in module.functions() {
+            for set in module.sets_of(function) {
+                add(&mut tables.sets, (function, module[set].name), set);
+                for location in &module[set].memorylocations {
+                    add(&mut tables.locations, (function, module[location].name), location);
+                }
+            }
+            for register in module.registers_of(function) {
+                add(&mut tables.registers, (function, module[register].name), register);
+            }
+        }
+    }
+
+    /// Offset of a string value in the text, from an offset on: a good place for a message about the name.
+    fn find_text(&self, name: Sym, from: usize) -> usize {
+        let quoted = format!("\"{}\"", self.module.str(name));
+        let text = self.lexer.text();
+        text.get(from..).and_then(|rest| rest.find(&quoted)).map_or(from, |at| from + at)
+    }
+
+    /// Resolves the references in the ops of a holder, and in its operands where pass 1 could not.
+    fn resolve_holder(&mut self, holder: Holder, tables: &Tables) -> Result<()> {
+        let early = self.early_names.contains(&holder);
+        let functions: Vec<FuncId> = match holder {
+            Holder::Function(id) => vec![id],
+            _ => self.module.functions().collect(),
+        };
+        let ids: Vec<InstId> = self.module.insts_of(holder).collect();
+        for id in ids {
+            let unroll = !self.module[id].rare().unroll_dependencies.is_empty();
+            if !early && !unroll && self.module[id].op.fields().is_none() {
+                continue;
+            }
+            // What is visited is taken out, so that the visitor can look at the rest of the module.
+            let mut op = std::mem::replace(&mut self.module[id].op, Op::NoOp);
+            let mut resolver = Resolver::new(&self.module, tables, &functions, id, &op);
+            op.visit_refs(&mut resolver);
+            let (mut exprs, mut missing) = (resolver.exprs, resolver.missing);
+            self.module[id].op = op;
+            if early || unroll {
+                let block = self.module[id].block;
+                let mut inst =
+                    std::mem::replace(&mut self.module[id], Instruction::new(Sym::EMPTY, block, Op::NoOp));
+                let mut resolver = Resolver::new(&self.module, tables, &functions, id, &inst.op);
+                resolver.instruction(&mut inst);
+                exprs.append(&mut resolver.exprs);
+                missing.append(&mut resolver.missing);
+                self.module[id] = inst;
+            }
+            if early {
+                self.resolve_registers(exprs, tables, &functions, &mut missing);
+            }
+            for (what, vendor, name) in missing {
+                let start = self.positions.inst(id).unwrap_or(0);
+                let offset = self.find_text(name, start);
+                let name = self.module.str(name).to_owned();
+                self.unresolved(what, vendor, name, offset)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Resolves the registers in expressions.
+    fn resolve_registers(
+        &mut self,
+        mut exprs: Vec<ExprId>,
+        tables: &Tables,
+        functions: &[FuncId],
+        missing: &mut Vec<Missing>,
+    ) {
+        while let Some(id) = exprs.pop() {
+            exprs.extend(self.module.exprs.get(id).children());
+            let Expr::Register { regref } = self.module.exprs.get_mut(id) else { continue };
+            let Target::Missing(name) = regref.target() else { continue };
+            match functions.iter().find_map(|function| tables.registers.get(&(*function, name))) {
+                Some(found) => *regref = Ref::to(*found),
+                None => missing.push(("register", "Unknown register", name)),
+            }
+        }
+    }
+
+    /// References between storage records, and to functions.
+    fn resolve_storage_refs(&mut self, tables: &Tables) -> Result<()> {
+        let locations: Vec<LocId> = self.module.loc_ids().collect();
+        for id in locations {
+            let location = &self.module[id];
+            let function = self.module[location.set].function;
+            let refs = (location.pointer_ref_memloc, location.alloced_func, location.remote_writer_func);
+            if refs == (None, None, None) {
+                continue;
+            }
+            let (mut pointer, mut alloced, mut writer) = refs;
+            if let Some(Target::Missing(name)) = pointer.map(Ref::target) {
+                let sets: Vec<SetId> = self.module.sets_of(function).collect();
+                let mut all = sets.iter().flat_map(|set| &self.module[*set].memorylocations);
+                match all.find(|id| self.module[*id].name == name) {
+                    Some(found) => pointer = Some(Ref::to(found)),
+                    None => {
+                        let at = self.find_text(name, 0);
+                        let name = self.module.str(name).to_owned();
+                        self.unresolved("memory location", "Unknown memory location", name, at)?;
+                    }
+                }
+            }
+            for reference in [&mut alloced, &mut writer] {
+                if let Some(Target::Missing(name)) = reference.map(Ref::target) {
+                    match tables.functions.get(name).or_else(|| tables.nki_functions.get(name)) {
+                        Some(found) => *reference = Some(Ref::to(found)),
+                        None => {
+                            let at = self.find_text(name, 0);
+                            let name = self.module.str(name).to_owned();
+                            self.unresolved("function", "Unknown function", name, at)?;
+                        }
+                    }
+                }
+            }
+            let location = &mut self.module[id];
+            location.pointer_ref_memloc = pointer;
+            location.alloced_func = alloced;
+            location.remote_writer_func = writer;
+        }
+        Ok(())
+    }
+
+    /// Call bindings: a call of the main function, and locations of the callee. spec: bir-json 11.4
+    fn resolve_calls(&mut self, tables: &Tables) -> Result<()> {
+        let mut bindings = std::mem::take(&mut self.module.root.call_to_physical_memlocs);
+        let main = self.module.main();
+        for binding in &mut bindings {
+            let Target::Missing(name) = binding.call.target() else { continue };
+            let mut insts = main.into_iter().flat_map(|main| self.module.insts_of(Holder::Function(main)));
+            let call = insts.find(|id| self.module[*id].name == name);
+            let Some(call) = call.or_else(|| tables.insts.get(name)) else {
+                let at = self.find_text(name, 0);
+                let name = self.module.str(name).to_owned();
+                self.unresolved("call", "call binding: found", name, at)?;
+                continue;
+            };
+            binding.call = Ref::to(call);
+            let callee = match &self.module[call].op {
+                Op::Call(op) => op.target.and_then(Ref::id),
+                Op::NKIKernel(op) => op.func.and_then(Ref::id),
+                _ => {
+                    let at = self.find_text(name, 0);
+                    let name = self.module.str(name).to_owned();
+                    self.unresolved("call", "cast<>() argument of incompatible type", name, at)?;
+                    continue;
+                }
+            };
+            for reference in &mut binding.locations {
+                let Target::Missing(name) = reference.target() else { continue };
+                let mut all = callee.into_iter().flat_map(|callee| self.module.locations_of(callee));
+                let found = all.find(|id| self.module[*id].name == name);
+                drop(all);
+                match found {
+                    Some(found) => *reference = Ref::to(found),
+                    None => {
+                        let at = self.find_text(name, 0);
+                        let name = self.module.str(name).to_owned();
+                        self.unresolved("memory location of the callee", "call binding: found", name, at)?;
+                    }
+                }
+            }
+        }
+        self.module.root.call_to_physical_memlocs = bindings;
+        Ok(())
+    }
+}
+
+/// The queue that an op names; its blocks are looked up in it.
+fn queue_of(op: &Op) -> Option<Ref<QueueId>> {
+    match op {
+        Op::DMATrigger(op) => op.queue,
+        Op::SwitchQueueInstance(op) => op.queue,
+        Op::ResetQueueInstance(op) => op.queue,
+        _ => None,
+    }
+}
+
+/// A name that nothing has: what it should be, the vendor's words, and the name.
+type Missing = (&'static str, &'static str, Sym);
+
+/// Resolves the references of one instruction.
+struct Resolver<'a> {
+    module: &'a Module,
+    tables: &'a Tables,
+    /// Functions whose storage is in scope.
+    functions: &'a [FuncId],
+    inst: InstId,
+    queue: Option<Ref<QueueId>>,
+    is_nki_kernel: bool,
+    exprs: Vec<ExprId>,
+    missing: Vec<Missing>,
+}
+
+impl<'a> Resolver<'a> {
+    fn new(module: &'a Module, tables: &'a Tables, functions: &'a [FuncId], inst: InstId, op: &Op) -> Self {
+        let is_nki_kernel = matches!(op, Op::NKIKernel(_));
+        let queue = queue_of(op);
+        Resolver {
+            module,
+            tables,
+            functions,
+            inst,
+            queue,
+            is_nki_kernel,
+            exprs: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// Everything but the op.
+    fn instruction(&mut self, inst: &mut Instruction) {
+        if let Some(sync) = &mut inst.sync_info {
+            sync.visit_refs(self);
+        }
+        for argument in inst.operands_mut() {
+            if let Argument::PhysicalAp(access) = argument {
+                self.foreign_location(access);
+            }
+            argument.visit_refs(self);
+        }
+        if !inst.has_rare() {
+            return;
+        }
+        let rare = inst.rare_mut();
+        rare.order.iter().for_each(|id| self.expr(*id));
+        for edge in &mut rare.unroll_dependencies {
+            self.inst(&mut edge.target);
+            edge.exprs.iter().for_each(|id| self.expr(*id));
+        }
+    }
+
+    /// An operand may name a location of another function. spec: bir-json 8.2
+    fn foreign_location(&mut self, access: &mut PhysicalAp) {
+        let Some(owner) = &mut access.memref_owner_func else { return };
+        self.func(owner);
+        let (Some(owner), Some(location)) = (owner.id(), access.memref) else { return };
+        let name = self.module.ref_name(location);
+        if let Some(found) = self.tables.locations.get(&(owner, name)) {
+            access.memref = Some(Ref::to(*found));
+        }
+        if let Some(set) = access.memsetref
+            && let Some(found) = self.tables.sets.get(&(owner, self.module.ref_name(set)))
+        {
+            access.memsetref = Some(Ref::to(*found));
+        }
+    }
+
+    fn bind<T: Id>(&mut self, r: &mut Ref<T>, found: Option<T>, what: &'static str, vendor: &'static str) {
+        match (found, r.target()) {
+            (Some(id), _) => *r = Ref::to(id),
+            (None, Target::Missing(name)) => self.missing.push((what, vendor, name)),
+            (None, Target::Found(_)) => {}
+        }
+    }
+}
+
+impl RefVisitor for Resolver<'_> {
+    fn queue(&mut self, r: &mut Ref<QueueId>) {
+        if let Target::Missing(name) = r.target() {
+            let found = self.tables.queues.get(name);
+            self.bind(r, found, "queue", "Queue does not exist!");
+        }
+    }
+
+    fn block(&mut self, r: &mut Ref<BlockId>) {
+        let Target::Missing(name) = r.target() else { return };
+        if let Some(queue) = self.queue {
+            // An instance of a queue; a name that is none of its blocks stays a name. spec: opcodes 9
+            let queue = match queue.target() {
+                Target::Found(id) => Some(id),
+                Target::Missing(queue) => self.tables.queues.get(queue),
+            };
+            let found = queue.and_then(|queue| self.tables.blocks.get(&(Holder::Queue(queue), name)));
+            if let Some(found) = found {
+                *r = Ref::to(*found);
+            }
+            return;
+        }
+        // The holder of the instruction first, then what encloses it, then all of the function.
+        let mut holder = self.module[self.module[self.inst].block].holder;
+        let found = loop {
+            if let Some(found) = self.tables.blocks.get(&(holder, name)) {
+                break Some(*found);
+            }
+            match holder {
+                Holder::Inst(outer) => holder = self.module[self.module[outer].block].holder,
+                Holder::Function(function) => {
+                    break self.tables.function_blocks.get(&(function, name)).copied();
+                }
+                Holder::Queue(_) => break None,
+            }
+        };
+        self.bind(r, found, "block", "BasicBlock does not exist!");
+    }
+
+    fn inst(&mut self, r: &mut Ref<InstId>) {
+        let Target::Missing(name) = r.target() else { return };
+        let queue = self.queue.map(|queue| match queue.target() {
+            Target::Found(id) => Some(id),
+            Target::Missing(queue) => self.tables.queues.get(queue),
+        });
+        match queue {
+            // The DMA blocks of a trigger are in its queue.
+            Some(queue) => {
+                let found = queue.and_then(|queue| self.tables.dma_blocks.get(&(queue, name)).copied());
+                self.bind(r, found, "block of the queue", "Block does not exist!");
+            }
+            None => {
+                let found = self.tables.insts.get(name).or_else(|| self.tables.queued.get(name));
+                self.bind(r, found, "instruction", "Unknown dependency");
+            }
+        }
+    }
+
+    fn func(&mut self, r: &mut Ref<FuncId>) {
+        let Target::Missing(name) = r.target() else { return };
+        let ordinary = self.tables.functions.get(name);
+        let nki = self.tables.nki_functions.get(name);
+        if self.is_nki_kernel {
+            // Written by the reference, never read back: a name that no NKI function has is no fault.
+            if let Some(found) = nki.or(ordinary) {
+                *r = Ref::to(found);
+            }
+            return;
+        }
+        self.bind(r, ordinary.or(nki), "function", "Unknown function");
+    }
+
+    fn loc(&mut self, r: &mut Ref<LocId>) {
+        if let Target::Missing(name) = r.target() {
+            let found = self.functions.iter().find_map(|f| self.tables.locations.get(&(*f, name)).copied());
+            self.bind(r, found, "memory location", "Unknown memory location");
+        }
+    }
+
+    fn set(&mut self, r: &mut Ref<SetId>) {
+        if let Target::Missing(name) = r.target() {
+            let found = self.functions.iter().find_map(|f| self.tables.sets.get(&(*f, name)).copied());
+            self.bind(r, found, "memory-location set", "Unknown memory location set");
+        }
+    }
+
+    fn reg(&mut self, r: &mut Ref<RegId>) {
+        if let Target::Missing(name) = r.target() {
+            let found = self.functions.iter().find_map(|f| self.tables.registers.get(&(*f, name)).copied());
+            self.bind(r, found, "register", "Unknown register");
+        }
+    }
+
+    fn expr(&mut self, id: ExprId) {
+        self.exprs.push(id);
+    }
+}
+
+/// Adds an object to a table; false when the name is taken.
+fn add<K: std::hash::Hash + Eq, V>(table: &mut HashMap<K, V>, key: K, value: V) -> bool {
+    let free = !table.contains_key(&key);
+    if free {
+        table.insert(key, value);
+    }
+    free
+}
