@@ -5,6 +5,7 @@ mod argument;
 pub mod edges;
 pub mod expr;
 mod generated;
+pub mod geometry;
 pub mod ids;
 mod inst;
 mod module;
