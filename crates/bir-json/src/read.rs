@@ -261,7 +261,7 @@ impl<'a> Reader<'a> {
 
     /// Calls `member` for each member of an object, with the lexer at the value. `member` gives false to stop;
     /// the lexer is then wherever it was left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn each_member(
         &mut self,
         mut member: impl FnMut(&mut Self, Cow<'a, str>, usize) -> Result<bool>,
@@ -271,7 +271,10 @@ impl<'a> Reader<'a> {
             loop {
                 self.lexer.peek();
                 let at = self.lexer.pos();
-                let key = self.lexer.key()?;
+                let key = match self.lexer.plain_key() {
+                    Some(key) => Cow::Borrowed(key),
+                    None => self.lexer.key()?,
+                };
                 if !member(self, key, at)? {
                     return Ok(());
                 }
@@ -285,7 +288,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Calls `element` for each element of an array.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn each_element(
         &mut self,
         expected: &'static str,
@@ -476,12 +479,18 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
+    #[inline]
     pub(crate) fn sym(&mut self, expected: &'static str) -> Result<Sym> {
         if self.lexer.peek() != b'"' {
             return self.lexer.wrong_type(expected);
         }
-        let text = self.lexer.string()?;
-        self.intern(&text)
+        match self.lexer.plain_string() {
+            Some(text) => self.intern(text),
+            None => {
+                let text = self.lexer.string()?;
+                self.intern(&text)
+            }
+        }
     }
 
     pub(crate) fn intern(&mut self, text: &str) -> Result<Sym> {
@@ -495,7 +504,25 @@ impl<'a> Reader<'a> {
         Ok(self.module.names.intern(text))
     }
 
+    #[inline]
     pub(crate) fn open_enum<E: OpenEnum>(&mut self) -> Result<E> {
+        let at = {
+            self.lexer.peek();
+            self.lexer.pos()
+        };
+        if self.lexer.peek() == b'"'
+            && let Some(name) = self.lexer.plain_string()
+            && let Some(value) = E::parse(name)
+        {
+            return Ok(value);
+        }
+        self.lexer.seek(at);
+        self.odd_enum()
+    }
+
+    /// A name that the table does not have, an escaped one, or a number.
+    #[cold]
+    fn odd_enum<E: OpenEnum>(&mut self) -> Result<E> {
         match self.lexer.peek() {
             b'"' => {
                 let at = self.lexer.pos();

@@ -12,7 +12,15 @@ use bir::Module;
 
 pub(crate) use codec::{Write, WriteRecord};
 pub(crate) use object::Object;
-pub(crate) use out::Out;
+pub(crate) use out::{Key, Out};
+
+/// A member name known at compile time.
+macro_rules! key {
+    ($name:literal) => {
+        const { &$crate::write::Key::new($name) }
+    };
+}
+pub(crate) use key;
 
 /// Layout of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

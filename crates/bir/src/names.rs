@@ -1,7 +1,7 @@
 //! Interned strings: every name, axis and path of a module is stored once and handled as a [`Sym`].
 
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::num::NonZeroU32;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -76,8 +76,8 @@ impl Names {
     /// # Panics
     /// When the table would hold more than 2^31 strings. Readers limit their input long before that.
     pub fn intern(&mut self, text: &str) -> Sym {
-        let hash = self.hasher.hash_one(text);
-        if let Some(&found) = self.table.find(hash, |&i| slice(&self.text, &self.ends, i as usize) == text) {
+        let key = hash(&self.hasher, text);
+        if let Some(&found) = self.table.find(key, |&i| slice(&self.text, &self.ends, i as usize) == text) {
             return Sym::from_index(found as usize);
         }
         let index = self.ends.len();
@@ -85,13 +85,13 @@ impl Names {
         self.text.push_str(text);
         self.ends.push(self.text.len());
         let (all, ends, hasher) = (&self.text, &self.ends, &self.hasher);
-        self.table.insert_unique(hash, index as u32, |&i| hasher.hash_one(slice(all, ends, i as usize)));
+        self.table.insert_unique(key, index as u32, |&i| hash(hasher, slice(all, ends, i as usize)));
         Sym::from_index(index)
     }
 
     /// The symbol of a string that is already in the table.
     pub fn get(&self, text: &str) -> Option<Sym> {
-        let hash = self.hasher.hash_one(text);
+        let hash = hash(&self.hasher, text);
         let found = self.table.find(hash, |&i| slice(&self.text, &self.ends, i as usize) == text)?;
         Some(Sym::from_index(*found as usize))
     }
@@ -117,6 +117,14 @@ impl Names {
     }
 }
 
+#[inline(always)]
+fn hash(hasher: &DefaultHashBuilder, text: &str) -> u64 {
+    let mut state = hasher.build_hasher();
+    state.write(text.as_bytes());
+    state.finish()
+}
+
+#[inline(always)]
 fn slice<'a>(text: &'a str, ends: &[usize], index: usize) -> &'a str {
     let start = if index == 0 { 0 } else { ends[index - 1] };
     &text[start..ends[index]]

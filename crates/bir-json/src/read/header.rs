@@ -1,16 +1,20 @@
 //! Instructions: the header, whose keys are read as they come, and the op, whose keys wait for the opcode.
 
+use bir::access::{AccessPattern, ApPair};
 use bir::edges::{EdgeKind, UnrollEdge};
-use bir::enums::InstructionType;
+use bir::enums::{Dtype, InstructionType};
 use bir::ids::{BlockId, InstId, Ref};
+use bir::record::Presence;
 use bir::records::{
     Block, ImmArray, ImmValue, PhysicalAp, RegisterAccess, RegisterAp, SymbolicAp, SymbolicImmValue,
 };
-use bir::{Argument, DebugInfo, Holder, ImmNumber, Instruction, Op, Sym, Value};
+use bir::{Argument, DebugInfo, Holder, ImmNumber, Instruction, Op, OpenEnum, Sym, Value};
+
+use smallvec::SmallVec;
 
 use super::expr::is_expr_kind;
 use super::resolve::RawEdge;
-use super::{Member, OddityKind, OpMembers, Read, Reader};
+use super::{Member, OddityKind, OpMembers, Read, ReadRecord, Reader};
 use crate::error::{ReadErrorKind, Result};
 use crate::generated::{HeaderKey, read_op};
 use crate::lexer::Lexer;
@@ -135,7 +139,7 @@ impl Reader<'_> {
                     at <= first_edge || edge.loop_carried() != carried
                 });
             }
-            HeaderKey::OptinPasses => inst.rare_mut().optin_passes = None,
+            HeaderKey::OptinPasses => inst.optin_passes = None,
             HeaderKey::UnrollDependencies => inst.rare_mut().unroll_dependencies.clear(),
             HeaderKey::IndirectionIns => inst.rare_mut().indirection_ins.clear(),
             HeaderKey::Loopnest => inst.rare_mut().loopnest.clear(),
@@ -197,7 +201,7 @@ impl Reader<'_> {
                     inst.rare_mut().predicates = list;
                 }
             }
-            HeaderKey::OptinPasses => inst.rare_mut().optin_passes = Some(self.get()?),
+            HeaderKey::OptinPasses => inst.optin_passes = Some(self.get()?),
             HeaderKey::DmaTriggerDebugUpdateSemaphoreId => {
                 inst.rare_mut().dma_trigger_debug_update_semaphore_id = Some(self.get()?);
             }
@@ -389,7 +393,7 @@ impl Reader<'_> {
 
     /// Operands of one list. An immediate that is no input goes to `misplaced`. spec: bir-json 8.1
     fn arguments(&mut self, mut misplaced: Option<&mut Vec<Argument>>) -> Result<Vec<Argument>> {
-        let mut list = Vec::new();
+        let mut list: SmallVec<[Argument; 4]> = SmallVec::new();
         self.each_element("an array of operands", |r| {
             r.lexer.peek();
             let at = r.lexer.pos();
@@ -399,16 +403,101 @@ impl Reader<'_> {
                     r.oddity(OddityKind::MovedImmediate, at, || "immediate moved to the inputs".into());
                     misplaced.push(argument);
                 }
-                _ => {
-                    if list.len() == list.capacity() {
-                        list.reserve_exact(list.len().max(1));
-                    }
-                    list.push(argument);
-                }
+                _ => list.push(argument),
             }
             Ok(())
         })?;
-        Ok(list)
+        let mut exact = Vec::with_capacity(list.len());
+        exact.extend(list);
+        Ok(exact)
+    }
+
+    /// An operand whose keys say soon that it is a `physical_ap`, as nearly all do: it is read at once. `None`,
+    /// with the lexer where it was, when it is of another kind or odd in any way.
+    fn physical_access(&mut self) -> Option<PhysicalAp> {
+        let (start, depth) = (self.lexer.pos(), self.lexer.depth());
+        let result = self.physical_access_or_back();
+        if result.is_none() {
+            self.lexer.seek(start);
+            self.lexer.set_depth(depth);
+        }
+        result
+    }
+
+    /// Pairs of short integers. `None` for anything else; the lexer is then anywhere.
+    fn plain_pairs(&mut self) -> Option<AccessPattern> {
+        let lexer = &mut self.lexer;
+        let mut pairs: SmallVec<[ApPair; 6]> = SmallVec::new();
+        let integer = |lexer: &mut Lexer<'_>| {
+            let negative = lexer.take(b'-');
+            let value = lexer.short_integer()? as i64;
+            Some(if negative { -value } else { value })
+        };
+        if !lexer.take(b'[') {
+            return None;
+        }
+        loop {
+            if !lexer.take(b'[') {
+                return None;
+            }
+            lexer.peek();
+            let step = integer(lexer)?;
+            if !lexer.take(b',') {
+                return None;
+            }
+            lexer.peek();
+            let num = integer(lexer)?;
+            if !lexer.take(b']') {
+                return None;
+            }
+            pairs.push(ApPair { step, num });
+            if lexer.take(b']') {
+                return Some(AccessPattern::new(&pairs));
+            }
+            if !lexer.take(b',') {
+                return None;
+            }
+        }
+    }
+
+    fn physical_access_or_back(&mut self) -> Option<PhysicalAp> {
+        let mut access = PhysicalAp { present: Presence::NONE, ..PhysicalAp::default() };
+        self.lexer.enter().ok()?;
+        let mut seen = 0u32;
+        let mut is_physical = false;
+        loop {
+            let key = self.lexer.plain_key()?;
+            let index = PhysicalAp::find(key.as_bytes())?;
+            if index != PhysicalAp::TAG {
+                if seen >> index & 1 == 1 {
+                    return None;
+                }
+                seen |= 1 << index;
+            }
+            // Nothing here may report an oddity, since the operand may be read again.
+            let first = self.lexer.peek();
+            match key {
+                "kind" => {
+                    is_physical = first == b'"' && self.lexer.plain_string() == Some("physical_ap");
+                    if !is_physical {
+                        return None;
+                    }
+                }
+                "ap" => access.ap = Some(self.plain_pairs()?),
+                "dtype" if first == b'"' => access.dtype = Some(Dtype::parse(self.lexer.plain_string()?)?),
+                "dtype" | "dynamic_ap_info" => return None,
+                _ if first == b'n' => return None,
+                _ => access.read_field(index, self).ok()?,
+            }
+            match self.lexer.next_member() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => return None,
+            }
+        }
+        self.lexer.leave();
+        let complete = const { super::required(PhysicalAp::SPECS) as u32 };
+        (is_physical && seen & complete == complete).then_some(access)
     }
 
     /// The kind of the operand at the lexer, which does not move: documents have the key in any place.
@@ -441,6 +530,9 @@ impl Read for Argument {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         if r.lexer.peek() != b'{' {
             return r.lexer.wrong_type("an object: an operand");
+        }
+        if let Some(access) = r.physical_access() {
+            return Ok(Argument::PhysicalAp(access));
         }
         let start = r.lexer.pos();
         let (at, kind) = r.argument_kind()?;
@@ -504,8 +596,6 @@ impl Reader<'_> {
         values: &mut [ImmNumber],
         at: usize,
     ) -> Result<()> {
-        use bir::OpenEnum;
-        use bir::enums::Dtype;
         let Some(dtype) = dtype else { return Ok(()) };
         if dtype.is_known() && !dtype.is_immediate() {
             let name = dtype.text(&self.module.names).to_owned();

@@ -9,7 +9,7 @@ use bir::{
     OpenEnum, Storage, Sym, Value,
 };
 
-use super::{Object, Writer};
+use super::{Object, Writer, key};
 use crate::value::write_value;
 
 /// A type that a member may have.
@@ -161,7 +161,7 @@ impl<'a> Writer<'a, '_> {
     fn nki(&mut self, functions: &'a OwnedList<FuncId>) {
         self.out.open(b'{');
         self.out.separate(true);
-        self.out.static_key("\"functions\": ");
+        self.out.key(key!("functions"));
         functions.write(self);
         self.out.close(b'}', false);
     }
@@ -194,7 +194,7 @@ impl<'a> Writer<'a, '_> {
         self.array(list, |w, number| {
             w.out.open(b'{');
             w.out.separate(true);
-            w.out.static_key("\"value\": ");
+            w.out.key(key!("value"));
             number.write(w);
             w.out.close(b'}', false);
         });
@@ -230,6 +230,12 @@ impl<T: Write> Write for Box<T> {
     #[inline]
     fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
         (**self).write(w);
+    }
+}
+
+impl<T: Write> Write for Box<[T]> {
+    fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
+        w.array(self, |w, item| item.write(w));
     }
 }
 
