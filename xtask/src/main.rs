@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod codegen;
+mod gen_module;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -17,10 +18,13 @@ struct Cli {
 enum Command {
     /// Generate Rust code from the tables in spec/.
     Codegen(codegen::Opts),
+    /// Write a realistic module of any size, for benchmarks and checks.
+    GenModule(gen_module::Opts),
 }
 
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Codegen(opts) => codegen::run(&opts),
+        Command::GenModule(opts) => gen_module::run(&opts),
     }
 }
