@@ -1,6 +1,7 @@
 //! Developer commands. `cargo xtask help` lists them.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod bench;
 mod codegen;
 mod gen_module;
 
@@ -18,6 +19,8 @@ struct Cli {
 enum Command {
     /// Generate Rust code from the tables in spec/.
     Codegen(codegen::Opts),
+    /// Measure reading and writing of modules, side by side with the peer.
+    Bench(bench::Opts),
     /// Write a realistic module of any size, for benchmarks and checks.
     GenModule(gen_module::Opts),
 }
@@ -25,6 +28,7 @@ enum Command {
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Codegen(opts) => codegen::run(&opts),
+        Command::Bench(opts) => bench::run(&opts),
         Command::GenModule(opts) => gen_module::run(&opts),
     }
 }
