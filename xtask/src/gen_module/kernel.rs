@@ -286,7 +286,7 @@ impl Kernel {
         for _ in 0..k {
             tiles.push((self.take(memory, job, x_pool)?, self.take(memory, job, w_pool)?));
         }
-        let descriptors = 1 << rng.below(3);
+        let descriptors = 1 + rng.below(2) as u32;
         for pair in tiles.chunks(2) {
             let transfers = pair
                 .iter()
@@ -492,14 +492,14 @@ impl Kernel {
                     .map(|half| Transfer {
                         source: out.rows(half, half + 1),
                         destination: y.rows(row + half, row + half + 1),
-                        descriptors: 2,
+                        descriptors: 1,
                     })
                     .collect();
                 let work = Work::Dma { form: DmaForm::Trigger, queue: Q_OUT, transfers };
                 job.push(Engine::Sp, 121, "store_halves", work);
             }
             _ => {
-                let transfer = Transfer { source: out, destination: y.rows(row, row + 2), descriptors: 4 };
+                let transfer = Transfer { source: out, destination: y.rows(row, row + 2), descriptors: 2 };
                 let work = Work::Dma { form: DmaForm::Trigger, queue: Q_OUT, transfers: vec![transfer] };
                 job.push(Engine::Sp, 122, "store", work);
             }

@@ -31,7 +31,7 @@ const ACTIVE_JOBS: usize = 3;
 /// Room that is kept for the end of a block: its waits (for stores, mostly), two to an instruction, and the fence.
 const END: u64 = 28;
 /// Room without which neither a loop nor another straight block is begun.
-const LAST_BLOCK: u64 = 800;
+const LAST_BLOCK: u64 = 500;
 /// Registers that loops count in, used in turn.
 pub(super) const REGISTERS: u32 = 4;
 
