@@ -80,7 +80,7 @@ pub(crate) fn run(opts: &Opts) -> Result<()> {
     let mut compared = false;
     for &instructions in &opts.instructions {
         let input = module(&folder, instructions)?;
-        let bytes = input.metadata_len()?;
+        let bytes = input.bytes()?;
         println!(
             "\n{instructions} instructions, {:.1} MB, {:.0} bytes an instruction",
             mb(bytes),
@@ -95,7 +95,7 @@ pub(crate) fn run(opts: &Opts) -> Result<()> {
             ensure!(smaller > 0, "the peer has no memory for 50,000 instructions");
             println!("\nthe peer has no memory for that file; the largest that fits: {smaller} instructions");
             let input = module(&folder, smaller)?;
-            measure(&programs, &input, input.metadata_len()?, opts.runs, true)?;
+            measure(&programs, &input, input.bytes()?, opts.runs, true)?;
         }
         if !compared && fits {
             compare_output(&programs, &input, &folder)?;
@@ -160,21 +160,17 @@ fn cargo(root: &Path, arguments: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// A generated module of that size, made when it is not there.
+/// A module of that size, made anew: an old one may be another generator's.
 fn module(folder: &Path, instructions: u64) -> Result<Input> {
     let path = folder.join(format!("module-{instructions}.json"));
-    if !path.exists() {
-        let part = path.with_extension("part");
-        gen_module::run(&gen_module::Opts {
-            instructions,
-            seed: 1,
-            target: gen_module::Target::Trn2,
-            breaks: 0,
-            planted: None,
-            output: Some(part.clone()),
-        })?;
-        fs::rename(&part, &path).with_context(|| format!("cannot rename {}", part.display()))?;
-    }
+    gen_module::run(&gen_module::Opts {
+        instructions,
+        seed: 1,
+        target: gen_module::Target::Trn2,
+        breaks: 0,
+        planted: None,
+        output: Some(path.clone()),
+    })?;
     Ok(Input { path })
 }
 
@@ -183,7 +179,7 @@ struct Input {
 }
 
 impl Input {
-    fn metadata_len(&self) -> Result<u64> {
+    fn bytes(&self) -> Result<u64> {
         let metadata =
             fs::metadata(&self.path).with_context(|| format!("cannot read {}", self.path.display()))?;
         Ok(metadata.len())

@@ -168,7 +168,11 @@ impl Program {
     fn fill(&mut self, sink: &mut dyn Sink, until: u64) -> io::Result<()> {
         let mut jobs: Vec<Job> = Vec::with_capacity(ACTIVE_JOBS);
         if self.block == 0 {
-            jobs.push(self.kernel.prologue(&self.memory));
+            // Every job may use what the prologue loads.
+            let mut prologue = self.kernel.prologue(&self.memory);
+            while let Some(step) = prologue.next() {
+                self.step(sink, &step)?;
+            }
         }
         loop {
             // Every step is one instruction and may need a carrier or two.

@@ -479,9 +479,9 @@ fn each_missing_wait_leaves_exactly_one_pair_unordered() {
     }
 }
 
-/// Minutes: `cargo test --release -p xtask -- --ignored`.
+/// Too long for a debug build: `cargo test --release -p xtask -- --ignored`.
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "long in a debug build"]
 fn many_modules_have_the_planted_pairs_and_no_others() {
     let targets = [Target::Trn1, Target::Trn2, Target::Trn3];
     for seed in 100..160 {
