@@ -308,3 +308,22 @@ fn available_memory() -> Result<u64> {
 fn mb(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_taken_from_the_line_of_a_program() {
+        let run = measured_line("note: warm\nseconds=1.250000 peak_rss=4096 bytes=10\n").unwrap();
+        assert_eq!((run.seconds, run.peak_rss), (1.25, 4096));
+        assert!(measured_line("12 unknown members kept\n").is_none());
+        assert!(measured_line("seconds=fast peak_rss=4096\n").is_none());
+    }
+
+    #[test]
+    fn one_slow_run_does_not_count() {
+        let runs = [3.0, 1.0, 1.1].map(|seconds| Run { seconds, peak_rss: 7 });
+        assert_eq!(median(&runs).seconds, 1.1);
+    }
+}
