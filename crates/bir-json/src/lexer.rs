@@ -303,6 +303,24 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Consumes a member name, given in quotes, and the colon, when they are next. `None` leaves the lexer anywhere.
+    #[inline(always)]
+    pub(crate) fn take_key<const N: usize>(&mut self, quoted: &[u8; N]) -> Option<()> {
+        self.peek();
+        let next = self.text.as_bytes().get(self.pos..)?.first_chunk::<N>()?;
+        if next != quoted {
+            return None;
+        }
+        self.pos += N;
+        self.take(b':').then_some(())
+    }
+
+    /// Consumes a string without escapes when it is next. `None` leaves the lexer anywhere.
+    #[inline(always)]
+    pub(crate) fn take_string(&mut self) -> Option<&'a str> {
+        if self.peek() == b'"' { self.plain_string() } else { None }
+    }
+
     /// Skips a value. It is checked for syntax as strictly as one that is read.
     pub(crate) fn skip_value(&mut self) -> Result<()> {
         match self.peek() {

@@ -140,6 +140,8 @@ pub(crate) struct Reader<'a> {
     /// Block and opcode of the instruction that is read.
     current_block: BlockId,
     current_opcode: InstructionType,
+    /// Blocks of a body that were read before the opcode.
+    body: Option<header::Body>,
 }
 
 /// A type that a member may have.
@@ -212,6 +214,7 @@ impl<'a> Reader<'a> {
             set_has_class: false,
             current_block: Id::new(0),
             current_opcode: InstructionType::Generic,
+            body: None,
         }
     }
 

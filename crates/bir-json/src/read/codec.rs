@@ -351,6 +351,11 @@ impl Read for OwnedList<QueueId> {
 
 impl Read for OwnedList<BlockId> {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
+        r.lexer.peek();
+        if let Some(body) = r.body.take_if(|body| body.start == r.lexer.pos()) {
+            r.lexer.seek(body.end);
+            return Ok(body.blocks);
+        }
         let mut list = OwnedList::default();
         r.each_element("an array of blocks", |r| {
             list.push(r.block_record()?);
@@ -420,16 +425,23 @@ impl Read for Ref<FuncId> {
 }
 
 macro_rules! read_storage_refs {
-    ($($id:ty: $map:ident, $what:literal;)*) => {$(
+    ($($id:ty: $map:ident, $method:ident, $what:literal;)*) => {$(
         impl Read for Ref<$id> {
             #[inline]
             fn read(r: &mut Reader<'_>) -> Result<Self> {
                 let name = r.sym(concat!("a string: the name of a ", $what))?;
-                match r.$map.get(name) {
-                    Some(id) => Ok(Ref::to(id)),
+                Ok(r.$method(name))
+            }
+        }
+
+        impl Reader<'_> {
+            #[inline]
+            pub(super) fn $method(&mut self, name: Sym) -> Ref<$id> {
+                match self.$map.get(name) {
+                    Some(id) => Ref::to(id),
                     None => {
-                        r.note_early_name();
-                        Ok(Ref::named(name))
+                        self.note_early_name();
+                        Ref::named(name)
                     }
                 }
             }
@@ -439,9 +451,9 @@ macro_rules! read_storage_refs {
 
 // Operands bind to storage at once when it stands before them, as in canonical documents. spec: bir-json 11.2
 read_storage_refs! {
-    LocId: locations, "memory location";
-    SetId: sets, "memory-location set";
-    RegId: registers, "register";
+    LocId: locations, location_ref, "memory location";
+    SetId: sets, set_ref, "memory-location set";
+    RegId: registers, register_ref, "register";
 }
 
 macro_rules! read_enums {

@@ -1,10 +1,10 @@
 //! Instructions: the header, whose keys are read as they come, and the op, whose keys wait for the opcode.
 
-use bir::access::{AccessPattern, ApPair};
+use bir::access::{AccessPattern, ApPair, Shape};
 use bir::edges::{EdgeKind, UnrollEdge};
 use bir::enums::{Dtype, InstructionType};
 use bir::ids::{BlockId, InstId, Ref};
-use bir::record::Presence;
+use bir::record::{OwnedList, Presence};
 use bir::records::{
     Block, ImmArray, ImmValue, PhysicalAp, RegisterAccess, RegisterAp, SymbolicAp, SymbolicImmValue,
 };
@@ -19,6 +19,14 @@ use crate::error::{ReadErrorKind, Result};
 use crate::generated::{HeaderKey, read_op};
 use crate::lexer::Lexer;
 use crate::number::Number;
+
+/// Blocks that were read before the op they belong to.
+pub(super) struct Body {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    first_edge: usize,
+    pub(super) blocks: OwnedList<BlockId>,
+}
 
 impl Reader<'_> {
     pub(crate) fn block_record(&mut self) -> Result<BlockId> {
@@ -55,13 +63,15 @@ impl Reader<'_> {
             let Some(header) = HeaderKey::find(key.as_bytes()) else {
                 r.lexer.peek();
                 let value_at = r.lexer.pos();
-                r.lexer.skip_value()?;
+                if key != "blocks" || !r.body_at_once(id)? {
+                    r.lexer.skip_value()?;
+                }
                 members.push(Member { key, key_at, value_at });
                 return Ok(true);
             };
             if seen >> header as u32 & 1 == 1 {
                 r.oddity(OddityKind::DuplicateKey, key_at, || format!("duplicate key `{key}`"));
-                r.reset_header(&mut inst, header, first_edge);
+                r.reset_header(&mut inst, id, header, first_edge);
             }
             seen |= 1 << header as u32;
             if r.lexer.peek() == b'n' {
@@ -82,7 +92,7 @@ impl Reader<'_> {
             if error.kind.is_syntax() || !r.is_superseded(&key)? {
                 return Err(error);
             }
-            r.reset_header(&mut inst, header, first_edge);
+            r.reset_header(&mut inst, id, header, first_edge);
             r.lexer.skip_value()?;
             Ok(true)
         })?;
@@ -109,6 +119,10 @@ impl Reader<'_> {
         self.current_opcode = opcode;
         inst.op = read_op(opcode, self, members, &mut extra)?;
         self.holder = outer;
+        if let Some(body) = self.body.take() {
+            // The op has no body: what was read is an unknown member, and its dependencies count for nothing.
+            self.retain_edges(body.first_edge, |edge| edge.inst <= id);
+        }
         self.adopt_legacy_keys(&mut inst.op, &mut extra)?;
         if !extra.is_empty() {
             inst.rare_mut().extra = extra;
@@ -116,8 +130,45 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads the blocks of a body before the opcode is known, so that they need not be scanned twice. What was read
+    /// waits in `self.body` until the op asks for it. False, with the lexer where it was, when they are no blocks.
+    fn body_at_once(&mut self, id: InstId) -> Result<bool> {
+        let (start, depth) = (self.lexer.pos(), self.lexer.depth());
+        let first_edge = self.edges.len();
+        let outer = std::mem::replace(&mut self.holder, Holder::Inst(id));
+        let blocks = self.get();
+        self.holder = outer;
+        match blocks {
+            Ok(blocks) => {
+                self.body = Some(Body { start, end: self.lexer.pos(), first_edge, blocks });
+                Ok(true)
+            }
+            Err(error) if error.kind.is_syntax() => Err(error),
+            Err(_) => {
+                self.lexer.seek(start);
+                self.lexer.set_depth(depth);
+                self.retain_edges(first_edge, |edge| edge.inst <= id);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Keeps some of the dependencies from an index on.
+    fn retain_edges(&mut self, from: usize, keep: impl Fn(&RawEdge) -> bool) {
+        let edges = self.edges.split_off(from);
+        let extended = edges.iter().filter(|edge| edge.extended()).count();
+        let mut extras = self.edge_extras.split_off(self.edge_extras.len() - extended).into_iter();
+        for edge in edges {
+            let extra = if edge.extended() { extras.next() } else { None };
+            if keep(&edge) {
+                self.edges.push(edge);
+                self.edge_extras.extend(extra);
+            }
+        }
+    }
+
     /// Puts a header key back to its default: the same key comes again.
-    fn reset_header(&mut self, inst: &mut Instruction, key: HeaderKey, first_edge: usize) {
+    fn reset_header(&mut self, inst: &mut Instruction, id: InstId, key: HeaderKey, first_edge: usize) {
         let fresh = Instruction::new(Sym::EMPTY, inst.block, Op::NoOp);
         match key {
             HeaderKey::Name => inst.name = fresh.name,
@@ -133,11 +184,7 @@ impl Reader<'_> {
             HeaderKey::Debug => inst.debug = None,
             HeaderKey::Dependencies | HeaderKey::LoopCarriedDependencies => {
                 let carried = key == HeaderKey::LoopCarriedDependencies;
-                let mut at = 0;
-                self.edges.retain(|edge| {
-                    at += 1;
-                    at <= first_edge || edge.loop_carried() != carried
-                });
+                self.retain_edges(first_edge, |edge| edge.inst != id || edge.loop_carried() != carried);
             }
             HeaderKey::OptinPasses => inst.optin_passes = None,
             HeaderKey::UnrollDependencies => inst.rare_mut().unroll_dependencies.clear(),
@@ -416,6 +463,11 @@ impl Reader<'_> {
     /// with the lexer where it was, when it is of another kind or odd in any way.
     fn physical_access(&mut self) -> Option<PhysicalAp> {
         let (start, depth) = (self.lexer.pos(), self.lexer.depth());
+        if let Some(access) = self.canonical_access() {
+            return Some(access);
+        }
+        self.lexer.seek(start);
+        self.lexer.set_depth(depth);
         let result = self.physical_access_or_back();
         if result.is_none() {
             self.lexer.seek(start);
@@ -424,40 +476,46 @@ impl Reader<'_> {
         result
     }
 
-    /// Pairs of short integers. `None` for anything else; the lexer is then anywhere.
-    fn plain_pairs(&mut self) -> Option<AccessPattern> {
+    /// A `physical_ap` with exactly the keys that a writer always puts, in canonical order.
+    fn canonical_access(&mut self) -> Option<PhysicalAp> {
         let lexer = &mut self.lexer;
-        let mut pairs: SmallVec<[ApPair; 6]> = SmallVec::new();
-        let integer = |lexer: &mut Lexer<'_>| {
-            let negative = lexer.take(b'-');
-            let value = lexer.short_integer()? as i64;
-            Some(if negative { -value } else { value })
-        };
-        if !lexer.take(b'[') {
-            return None;
-        }
-        loop {
-            if !lexer.take(b'[') {
-                return None;
-            }
-            lexer.peek();
-            let step = integer(lexer)?;
-            if !lexer.take(b',') {
-                return None;
-            }
-            lexer.peek();
-            let num = integer(lexer)?;
-            if !lexer.take(b']') {
-                return None;
-            }
-            pairs.push(ApPair { step, num });
-            if lexer.take(b']') {
-                return Some(AccessPattern::new(&pairs));
-            }
-            if !lexer.take(b',') {
-                return None;
-            }
-        }
+        lexer.enter().ok()?;
+        lexer.take_key(b"\"access_shape\"")?;
+        let access_shape = plain_shape(lexer)?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"ap\"")?;
+        let ap = plain_pairs(lexer)?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"dtype\"")?;
+        let dtype = Dtype::parse(lexer.take_string()?)?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"kind\"")?;
+        (lexer.take_string()? == "physical_ap" && lexer.take(b',')).then_some(())?;
+        lexer.take_key(b"\"memref\"")?;
+        let memref = lexer.take_string()?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"memsetref\"")?;
+        let memsetref = lexer.take_string()?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"offset\"")?;
+        lexer.peek();
+        let offset = lexer.short_integer()?;
+        lexer.take(b'}').then_some(())?;
+        lexer.leave();
+        let memref = self.intern(memref).ok()?;
+        let memsetref = self.intern(memsetref).ok()?;
+        Some(PhysicalAp {
+            ap: Some(ap),
+            offset,
+            dtype: Some(dtype),
+            memref: Some(self.location_ref(memref)),
+            memsetref: Some(self.set_ref(memsetref)),
+            access_shape,
+            dynamic_ap_info: None,
+            memref_owner_func: None,
+            present: Presence::NONE,
+            extra: bir::Extra::NONE,
+        })
     }
 
     fn physical_access_or_back(&mut self) -> Option<PhysicalAp> {
@@ -483,7 +541,7 @@ impl Reader<'_> {
                         return None;
                     }
                 }
-                "ap" => access.ap = Some(self.plain_pairs()?),
+                "ap" => access.ap = Some(plain_pairs(&mut self.lexer)?),
                 "dtype" if first == b'"' => access.dtype = Some(Dtype::parse(self.lexer.plain_string()?)?),
                 "dtype" | "dynamic_ap_info" => return None,
                 _ if first == b'n' => return None,
@@ -524,6 +582,51 @@ impl Reader<'_> {
         }
         kind.ok_or_else(|| ReadErrorKind::MissingKey("kind").at(start))
     }
+}
+
+/// Pairs of short integers. `None` for anything else; the lexer is then anywhere.
+#[inline]
+fn plain_pairs(lexer: &mut Lexer<'_>) -> Option<AccessPattern> {
+    let mut pairs: SmallVec<[ApPair; 6]> = SmallVec::new();
+    lexer.take(b'[').then_some(())?;
+    loop {
+        lexer.take(b'[').then_some(())?;
+        let step = plain_integer(lexer)?;
+        lexer.take(b',').then_some(())?;
+        let num = plain_integer(lexer)?;
+        lexer.take(b']').then_some(())?;
+        pairs.push(ApPair { step, num });
+        if lexer.take(b']') {
+            return Some(AccessPattern::new(&pairs));
+        }
+        lexer.take(b',').then_some(())?;
+    }
+}
+
+/// Short unsigned integers. `None` for anything else; the lexer is then anywhere.
+#[inline]
+fn plain_shape(lexer: &mut Lexer<'_>) -> Option<Shape> {
+    let mut dims: SmallVec<[u64; 6]> = SmallVec::new();
+    lexer.take(b'[').then_some(())?;
+    if lexer.take(b']') {
+        return Some(Shape::default());
+    }
+    loop {
+        lexer.peek();
+        dims.push(lexer.short_integer()?);
+        if lexer.take(b']') {
+            return Some(Shape::new(&dims));
+        }
+        lexer.take(b',').then_some(())?;
+    }
+}
+
+#[inline]
+fn plain_integer(lexer: &mut Lexer<'_>) -> Option<i64> {
+    // After a minus sign no blank may stand, so nothing is skipped there.
+    let negative = lexer.take(b'-');
+    let value = lexer.short_integer()? as i64;
+    Some(if negative { -value } else { value })
 }
 
 impl Read for Argument {

@@ -83,7 +83,7 @@ impl RawEdge {
         self.packed >> 3 & 1 == 1
     }
 
-    fn extended(&self) -> bool {
+    pub(super) fn extended(&self) -> bool {
         self.packed >> 4 & 1 == 1
     }
 
