@@ -11,7 +11,7 @@ mod storage;
 use std::borrow::Cow;
 
 use bir::enums::InstructionType;
-use bir::ids::{BlockId, Id, InstId, LocId, RegId, SetId};
+use bir::ids::{BlockId, Id, InstId, LocId, QueueId, RegId, SetId};
 use bir::record::{FieldSpec, Fields, Presence};
 use bir::{Extra, Holder, Members, Module, OpenEnum, Sym, Value};
 use smallvec::SmallVec;
@@ -126,6 +126,17 @@ pub(crate) struct Reader<'a> {
     registers: SymMap<RegId>,
     /// Functions and queues in which a storage name was met before its object.
     early_names: Vec<Holder>,
+    /// Queues by name, those that were only named included; and those that were read.
+    queue_table: SymMap<QueueId>,
+    queues_read: hashbrown::HashSet<QueueId>,
+    /// Instructions of all functions by name; those of main come first.
+    inst_table: SymMap<InstId>,
+    /// Instructions that name blocks, instructions or functions.
+    pending: Vec<InstId>,
+    /// Searches for the place of a name that were made.
+    searches: usize,
+    /// Instructions of the function or queue that is read, by name.
+    inst_names: resolve::InstNames,
     /// Dependencies by name, for pass 2.
     edges: Vec<RawEdge>,
     /// Extra elements of those dependencies that have some, in order.
@@ -206,6 +217,12 @@ impl<'a> Reader<'a> {
             sets: SymMap::default(),
             registers: SymMap::default(),
             early_names: Vec::new(),
+            queue_table: SymMap::default(),
+            queues_read: hashbrown::HashSet::new(),
+            inst_table: SymMap::default(),
+            pending: Vec::new(),
+            searches: 0,
+            inst_names: resolve::InstNames::default(),
             edges: Vec::new(),
             edge_extras: Vec::new(),
             aliases: Vec::new(),

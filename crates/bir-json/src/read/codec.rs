@@ -411,9 +411,15 @@ macro_rules! read_refs {
 
 // These are resolved in pass 2.
 read_refs! {
-    QueueId: "queue";
     BlockId: "block";
     InstId: "instruction";
+}
+
+impl Read for Ref<QueueId> {
+    fn read(r: &mut Reader<'_>) -> Result<Self> {
+        let name = r.sym("a string: the name of a queue")?;
+        Ok(Ref::to(r.queue_named(name)))
+    }
 }
 
 impl Read for Ref<FuncId> {

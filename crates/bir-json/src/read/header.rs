@@ -1,7 +1,7 @@
 //! Instructions: the header, whose keys are read as they come, and the op, whose keys wait for the opcode.
 
 use bir::access::{AccessPattern, ApPair, Shape};
-use bir::edges::{EdgeKind, UnrollEdge};
+use bir::edges::{Edge, EdgeKind, EdgeSet, UnrollEdge};
 use bir::enums::{Dtype, InstructionType};
 use bir::ids::{BlockId, InstId, Ref};
 use bir::record::{OwnedList, Presence};
@@ -101,7 +101,11 @@ impl Reader<'_> {
         inst.ins.append(&mut misplaced);
         self.read_op_of(&mut inst, id, opcode, &members)?;
         self.lexer.seek(end);
+        if inst.op.names_code() || inst.has_rare() && !inst.rare().unroll_dependencies.is_empty() {
+            self.pending.push(id);
+        }
         self.module[id] = inst;
+        self.inst_names.add(&self.module, id);
         Ok(id)
     }
 
@@ -184,6 +188,10 @@ impl Reader<'_> {
             HeaderKey::Debug => inst.debug = None,
             HeaderKey::Dependencies | HeaderKey::LoopCarriedDependencies => {
                 let carried = key == HeaderKey::LoopCarriedDependencies;
+                match carried {
+                    true => inst.loop_carried_dependencies = EdgeSet::default(),
+                    false => inst.dependencies = EdgeSet::default(),
+                }
                 self.retain_edges(first_edge, |edge| edge.inst != id || edge.loop_carried() != carried);
             }
             HeaderKey::OptinPasses => inst.optin_passes = None,
@@ -213,8 +221,8 @@ impl Reader<'_> {
             HeaderKey::EngineId => inst.engine_id = self.get()?,
             HeaderKey::ScheduledStart => inst.scheduled_start = self.get()?,
             HeaderKey::ScheduledEnd => inst.scheduled_end = self.get()?,
-            HeaderKey::Dependencies => self.dependencies(id, false)?,
-            HeaderKey::LoopCarriedDependencies => self.dependencies(id, true)?,
+            HeaderKey::Dependencies => self.dependencies(inst, id, false)?,
+            HeaderKey::LoopCarriedDependencies => self.dependencies(inst, id, true)?,
             HeaderKey::UnrollDependencies => {
                 let mut list = Vec::new();
                 self.each_element("an array of dependencies", |r| {
@@ -309,8 +317,10 @@ impl Reader<'_> {
         Ok(debug)
     }
 
-    /// Dependencies by name; pass 2 resolves them. spec: bir-json 7.2
-    fn dependencies(&mut self, inst: InstId, loop_carried: bool) -> Result<()> {
+    /// Dependencies. What names an earlier instruction is resolved at once; from the first that does not, the list
+    /// waits for pass 2, so that its order stays. spec: bir-json 7.2
+    fn dependencies(&mut self, inst: &mut Instruction, id: InstId, loop_carried: bool) -> Result<()> {
+        let mut waits = false;
         let expected = match loop_carried {
             false => "an array ('dependencies' must be a JSON array)",
             true => "an array ('loop_carried_dependencies' must be a JSON array)",
@@ -331,7 +341,16 @@ impl Reader<'_> {
                 }
                 _ => return r.lexer.wrong_type("a dependency: a name, or [name, kind]"),
             };
-            r.edges.push(RawEdge::new(inst, name, kind, loop_carried, !extras.is_empty(), offset));
+            if !waits && let Some(target) = r.inst_names.find_earlier(name, inst.block, id) {
+                let set = match loop_carried {
+                    true => &mut inst.loop_carried_dependencies,
+                    false => &mut inst.dependencies,
+                };
+                set.insert_with(Edge::new(target, kind), &extras);
+                return Ok(());
+            }
+            waits = true;
+            r.edges.push(RawEdge::new(id, name, kind, loop_carried, !extras.is_empty(), offset));
             if !extras.is_empty() {
                 r.edge_extras.push(extras.into());
             }
