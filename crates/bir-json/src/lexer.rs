@@ -315,6 +315,13 @@ impl<'a> Lexer<'a> {
         self.take(b':').then_some(())
     }
 
+    /// Whether some text is next.
+    #[inline(always)]
+    pub(crate) fn looks_at<const N: usize>(&mut self, text: &[u8; N]) -> bool {
+        self.peek();
+        self.text.as_bytes()[self.pos.min(self.text.len())..].first_chunk::<N>() == Some(text)
+    }
+
     /// Consumes a string without escapes when it is next. `None` leaves the lexer anywhere.
     #[inline(always)]
     pub(crate) fn take_string(&mut self) -> Option<&'a str> {

@@ -218,7 +218,11 @@ fn op_enum(out: &mut String, tables: &Tables) {
         }
     }
     let code = ["block", "instruction", "dma_block", "function", "nki_function", "queue_instance"];
-    let names = |f: &Field| code.iter().any(|kind| f.ty.ends_with(&format!("name-ref:{kind}")) || f.ty.ends_with(&format!("name-ref:{kind}>")));
+    let names = |f: &Field| {
+        code.iter().any(|kind| {
+            f.ty.ends_with(&format!("name-ref:{kind}")) || f.ty.ends_with(&format!("name-ref:{kind}>"))
+        })
+    };
     let names_code = tables.ops.op.iter().filter(|op| op.field.iter().any(names));
     let names_code: Vec<_> = names_code.map(|op| format!("Op::{}(_)", op.name)).collect();
     let names_code = names_code.join(" | ");

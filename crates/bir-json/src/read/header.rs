@@ -3,10 +3,11 @@
 use bir::access::{AccessPattern, ApPair, Shape};
 use bir::edges::{Edge, EdgeKind, EdgeSet, UnrollEdge};
 use bir::enums::{Dtype, InstructionType};
-use bir::ids::{BlockId, InstId, Ref};
+use bir::ids::{BlockId, Id, InstId, Ref};
 use bir::record::{OwnedList, Presence};
 use bir::records::{
     Block, ImmArray, ImmValue, PhysicalAp, RegisterAccess, RegisterAp, SymbolicAp, SymbolicImmValue,
+    SyncInfo, SyncUpdate, SyncWait,
 };
 use bir::{Argument, DebugInfo, Holder, ImmNumber, Instruction, Op, OpenEnum, Sym, Value};
 
@@ -50,8 +51,8 @@ impl Reader<'_> {
             return Err(ReadErrorKind::Limit { what: "instructions", limit }.at(self.lexer.pos()));
         }
         let start = self.lexer.pos();
-        // The slot comes first, so that ids are in document order and the blocks of a body can name their owner.
-        let id = self.module.add_inst(Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp));
+        // Ids are in document order, so the owner of a body has its slot before what is in it.
+        let id = InstId::new(self.positions.insts.len());
         self.positions.insts.push(start as u64);
         let mut inst = Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp);
         let mut opcode = None;
@@ -104,7 +105,11 @@ impl Reader<'_> {
         if inst.op.names_code() || inst.has_rare() && !inst.rare().unroll_dependencies.is_empty() {
             self.pending.push(id);
         }
-        self.module[id] = inst;
+        if self.module.inst_ids().len() == id.index() {
+            self.module.add_inst(inst);
+        } else {
+            self.module[id] = inst;
+        }
         self.inst_names.add(&self.module, id);
         Ok(id)
     }
@@ -139,6 +144,9 @@ impl Reader<'_> {
     fn body_at_once(&mut self, id: InstId) -> Result<bool> {
         let (start, depth) = (self.lexer.pos(), self.lexer.depth());
         let first_edge = self.edges.len();
+        if self.module.inst_ids().len() == id.index() {
+            self.module.add_inst(Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp));
+        }
         let outer = std::mem::replace(&mut self.holder, Holder::Inst(id));
         let blocks = self.get();
         self.holder = outer;
@@ -233,7 +241,18 @@ impl Reader<'_> {
                     inst.rare_mut().unroll_dependencies = list;
                 }
             }
-            HeaderKey::SyncInfo => inst.sync_info = Some(self.get()?),
+            HeaderKey::SyncInfo => {
+                let (start, depth) = (self.lexer.pos(), self.lexer.depth());
+                let sync = match self.canonical_sync() {
+                    Some(sync) => sync,
+                    None => {
+                        self.lexer.seek(start);
+                        self.lexer.set_depth(depth);
+                        self.get()?
+                    }
+                };
+                inst.sync_info = Some(Box::new(sync));
+            }
             HeaderKey::Ins => inst.ins = self.arguments(None)?,
             HeaderKey::Outs => inst.outs = self.arguments(Some(misplaced))?,
             HeaderKey::IndirectionIns => {
@@ -274,6 +293,73 @@ impl Reader<'_> {
             *place(inst.rare_mut()) = list;
         }
         Ok(())
+    }
+
+    /// Waits and updates with the plain keys in canonical order. `None` leaves the lexer anywhere.
+    fn canonical_sync(&mut self) -> Option<SyncInfo> {
+        let mut sync = SyncInfo { present: Presence::NONE, ..SyncInfo::default() };
+        self.lexer.enter().ok()?;
+        let mut more = !self.lexer.take(b'}');
+        if more && self.lexer.looks_at(b"\"on_update\"") {
+            self.lexer.take_key(b"\"on_update\"")?;
+            sync.on_update = self.canonical_list(|r| {
+                r.lexer.take_key(b"\"id\"")?;
+                let id = r.plain_u32()?;
+                r.lexer.take(b',').then_some(())?;
+                r.lexer.take_key(b"\"update_value\"")?;
+                let update_value = r.plain_u32()?;
+                Some(SyncUpdate { id: Some(id), update_value: Some(update_value), ..SyncUpdate::default() })
+            })?;
+            sync.present.set(SyncInfo::ON_UPDATE);
+            more = self.lexer.next_member().ok()?;
+        }
+        if more {
+            self.lexer.take_key(b"\"on_wait\"")?;
+            sync.on_wait = self.canonical_list(|r| {
+                let mut wait = SyncWait::default();
+                if r.lexer.looks_at(b"\"from\"") {
+                    r.lexer.take_key(b"\"from\"")?;
+                    let from = r.lexer.take_string()?;
+                    wait.from = Some(r.intern(from).ok()?);
+                    r.lexer.take(b',').then_some(())?;
+                }
+                r.lexer.take_key(b"\"id\"")?;
+                wait.id = Some(r.plain_u32()?);
+                r.lexer.take(b',').then_some(())?;
+                r.lexer.take_key(b"\"wait_value\"")?;
+                wait.wait_value = Some(r.plain_u32()?);
+                Some(wait)
+            })?;
+            sync.present.set(SyncInfo::ON_WAIT);
+            self.lexer.take(b'}').then_some(())?;
+        }
+        self.lexer.leave();
+        Some(sync)
+    }
+
+    /// A list of objects, each with just the members that `members` reads.
+    fn canonical_list<T>(&mut self, members: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items: SmallVec<[T; 4]> = SmallVec::new();
+        self.lexer.take(b'[').then_some(())?;
+        if !self.lexer.take(b']') {
+            loop {
+                self.lexer.take(b'{').then_some(())?;
+                items.push(members(self)?);
+                self.lexer.take(b'}').then_some(())?;
+                if self.lexer.take(b']') {
+                    break;
+                }
+                self.lexer.take(b',').then_some(())?;
+            }
+        }
+        let mut list = Vec::with_capacity(items.len());
+        list.extend(items);
+        Some(list)
+    }
+
+    fn plain_u32(&mut self) -> Option<u32> {
+        self.lexer.peek();
+        u32::try_from(self.lexer.short_integer()?).ok()
     }
 
     /// Source record; members of unexpected type are kept as they are.
@@ -374,7 +460,11 @@ impl Reader<'_> {
         };
         let kind = match self.lexer.peek() {
             b'"' => {
-                let name = self.lexer.string()?;
+                let name = match self.lexer.plain_string() {
+                    Some("Flow") => return Ok((name, EdgeKind::FLOW)),
+                    Some(name) => name.into(),
+                    None => self.lexer.string()?,
+                };
                 let unknown = || ReadErrorKind::UnknownName {
                     what: "unknown kind of dependency",
                     name: name.to_string(),

@@ -383,7 +383,8 @@ impl Reader<'_> {
 
     /// Queues are named before they are read, so a name makes a queue; here those that never came are taken back.
     fn check_queues(&mut self) -> Result<()> {
-        let missing: Vec<QueueId> = self.queue_table.ids().filter(|id| !self.queues_read.contains(id)).collect();
+        let missing: Vec<QueueId> =
+            self.queue_table.ids().filter(|id| !self.queues_read.contains(id)).collect();
         if missing.is_empty() {
             return Ok(());
         }

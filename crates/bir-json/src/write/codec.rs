@@ -115,8 +115,8 @@ write_as! {
         ImmNumber::Signed(v) => w.out.signed(*v),
         ImmNumber::Float(v) => w.f32(*v),
     };
-    AccessPattern: w, v => w.out.array(v.iter(), |out, pair| out.pair(pair.step, pair.num));
-    Shape: w, v => w.out.array(v.iter(), |out, dim| out.unsigned(dim));
+    AccessPattern: w, v => w.out.pairs(v.iter().map(|pair| (pair.step, pair.num)));
+    Shape: w, v => w.out.numbers(v.iter());
     Argument: w, v => match v {
         Argument::PhysicalAp(arg) => w.object(arg),
         Argument::SymbolicAp(arg) => w.object(&**arg),

@@ -101,14 +101,16 @@ impl<'w> Out<'w> {
     }
 
     /// Puts a byte. The last [`Out::reserve`] has made room.
-    #[inline]
+    #[inline(always)]
     fn byte(&mut self, byte: u8) {
-        self.buffer[self.at] = byte;
+        if let Some(place) = self.buffer.get_mut(self.at) {
+            *place = byte;
+        }
         self.at += 1;
     }
 
     /// Puts a piece of constant size, of which the first bytes count. The last [`Out::reserve`] has made room.
-    #[inline]
+    #[inline(always)]
     fn piece<const N: usize>(&mut self, piece: &[u8; N], length: usize) {
         if let Some(place) = self.buffer[self.at..].first_chunk_mut::<N>() {
             *place = *piece;
@@ -210,6 +212,14 @@ impl<'w> Out<'w> {
         self.reserve();
         if value < 10 {
             self.byte(b'0' + value as u8);
+        } else if value < 10_000 {
+            // Four digits are made at once; those that count are put.
+            let value = value as u32;
+            let (high, low) = (value / 100, value % 100);
+            let digits = [high / 10, high % 10, low / 10, low % 10].map(|digit| b'0' + digit as u8);
+            let skip = usize::from(value < 1000) + usize::from(value < 100);
+            let shifted = (u32::from_le_bytes(digits) >> (8 * skip)).to_le_bytes();
+            self.piece(&shifted, 4 - skip);
         } else {
             let (digits, start) = number::digits(value);
             let length = digits.len() - start;
@@ -257,15 +267,32 @@ impl<'w> Out<'w> {
         self.byte(b'"');
     }
 
-    /// Two numbers, such as step and num of an access pattern.
-    #[inline]
-    pub(crate) fn pair(&mut self, first: i64, second: i64) {
+    /// An access pattern: a list of pairs of step and num. Most lines of a module are these.
+    pub(crate) fn pairs(&mut self, pairs: impl ExactSizeIterator<Item = (i64, i64)>) {
+        let empty = pairs.len() == 0;
         self.open(b'[');
-        self.separate(true);
-        self.signed(first);
-        self.separate(false);
-        self.signed(second);
-        self.close(b']', false);
+        for (i, (step, num)) in pairs.enumerate() {
+            self.separate(i == 0);
+            self.open(b'[');
+            self.newline();
+            self.signed(step);
+            self.byte(b',');
+            self.newline();
+            self.signed(num);
+            self.close(b']', false);
+        }
+        self.close(b']', empty);
+    }
+
+    /// A list of numbers.
+    pub(crate) fn numbers(&mut self, numbers: impl ExactSizeIterator<Item = u64>) {
+        let empty = numbers.len() == 0;
+        self.open(b'[');
+        for (i, number) in numbers.enumerate() {
+            self.separate(i == 0);
+            self.unsigned(number);
+        }
+        self.close(b']', empty);
     }
 
     fn escaped(&mut self, bytes: &[u8], mut at: usize) {
