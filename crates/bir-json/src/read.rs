@@ -1,5 +1,6 @@
 //! The two-pass reader. Pass 1 makes all objects, pass 2 resolves references by name. spec: bir-json 11
 
+mod accesses;
 mod codec;
 mod expr;
 mod header;
@@ -85,11 +86,30 @@ impl Positions {
 /// assert_eq!(error.place(br#"{"functions": 7}"#).to_string(), "line 1, column 15, at functions");
 /// ```
 pub fn read(text: &[u8], options: &ReadOptions) -> Result<Loaded, ReadError> {
-    read_document(text, options).map_err(|error| *error)
+    read_with_progress(text, options, &mut |_| {})
 }
 
-fn read_document(text: &[u8], options: &ReadOptions) -> Result<Loaded> {
-    let mut reader = Reader::new(utf8(text)?, *options);
+/// Reads a document as [`read`] does and tells how far it is, every megabyte or so: `progress` is given the number
+/// of bytes that have been read. A caller that maps a file can let go of those pages; they are looked at again
+/// only for a message, or where a document is odd. The count starts again once, after the check for UTF-8.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_progress(
+    text: &[u8],
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Loaded, ReadError> {
+    read_document(text, options, progress).map_err(|error| *error)
+}
+
+/// Bytes between two calls of the progress function.
+const PROGRESS_STEP: usize = 1 << 20;
+
+fn read_document(text: &[u8], options: &ReadOptions, progress: &mut dyn FnMut(usize)) -> Result<Loaded> {
+    let text = utf8(text)?;
+    progress(text.len());
+    let mut reader = Reader::new(text, *options, progress);
     let wrapped = reader.document()?;
     reader.lexer.end()?;
     reader.check_versions()?;
@@ -109,6 +129,8 @@ pub(crate) fn utf8(text: &[u8]) -> Result<&str> {
 
 /// State of pass 1, and what it leaves to pass 2.
 pub(crate) struct Reader<'a> {
+    progress: &'a mut dyn FnMut(usize),
+    progress_at: usize,
     pub(crate) lexer: Lexer<'a>,
     pub(crate) module: Module,
     pub(crate) oddities: Oddities,
@@ -137,6 +159,8 @@ pub(crate) struct Reader<'a> {
     searches: usize,
     /// Instructions of the function or queue that is read, by name.
     inst_names: resolve::InstNames,
+    /// Operands of the function or queue that is read, by their text.
+    accesses: accesses::Accesses<'a>,
     /// Dependencies by name, for pass 2.
     edges: Vec<RawEdge>,
     /// Extra elements of those dependencies that have some, in order.
@@ -202,8 +226,10 @@ pub(crate) struct Member<'a> {
 type OpMembers<'a> = SmallVec<[Member<'a>; 16]>;
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, options: ReadOptions) -> Reader<'a> {
+    fn new(text: &'a str, options: ReadOptions, progress: &'a mut dyn FnMut(usize)) -> Reader<'a> {
         Reader {
+            progress,
+            progress_at: PROGRESS_STEP,
             lexer: Lexer::new(text),
             module: Module::default(),
             oddities: Oddities::default(),
@@ -223,6 +249,7 @@ impl<'a> Reader<'a> {
             pending: Vec::new(),
             searches: 0,
             inst_names: resolve::InstNames::default(),
+            accesses: accesses::Accesses::default(),
             edges: Vec::new(),
             edge_extras: Vec::new(),
             aliases: Vec::new(),
@@ -232,6 +259,15 @@ impl<'a> Reader<'a> {
             current_block: Id::new(0),
             current_opcode: InstructionType::Generic,
             body: None,
+        }
+    }
+
+    /// Tells how far the reader is, when it is time to.
+    #[inline]
+    fn tell_progress(&mut self) {
+        if self.lexer.pos() >= self.progress_at {
+            (self.progress)(self.lexer.pos());
+            self.progress_at = self.lexer.pos() + PROGRESS_STEP;
         }
     }
 

@@ -370,6 +370,7 @@ impl Read for OwnedList<InstId> {
         let mut list = OwnedList::default();
         r.each_element("an array of instructions", |r| {
             list.push(r.instruction_record()?);
+            r.tell_progress();
             Ok(())
         })?;
         list.shrink_to_fit();

@@ -13,6 +13,7 @@ use bir::{Argument, DebugInfo, Holder, ImmNumber, Instruction, Op, OpenEnum, Sym
 
 use smallvec::SmallVec;
 
+use super::accesses;
 use super::expr::is_expr_kind;
 use super::resolve::RawEdge;
 use super::{Member, OddityKind, OpMembers, Read, ReadRecord, Reader};
@@ -570,9 +571,21 @@ impl Reader<'_> {
 
     /// An operand whose keys say soon that it is a `physical_ap`, as nearly all do: it is read at once. `None`,
     /// with the lexer where it was, when it is of another kind or odd in any way.
+    #[inline]
     fn physical_access(&mut self) -> Option<PhysicalAp> {
         let (start, depth) = (self.lexer.pos(), self.lexer.depth());
+        let rest = &self.lexer.text().as_bytes()[start..];
+        let length = memchr::memchr(b'}', &rest[..rest.len().min(accesses::LONGEST)]).map_or(0, |at| at + 1);
+        let text = &rest[..length];
+        if let Some(known) = self.accesses.get(text) {
+            let access = known.clone();
+            self.lexer.seek(start + length);
+            return Some(access);
+        }
         if let Some(access) = self.canonical_access() {
+            if self.lexer.pos() == start + length {
+                self.accesses.insert(text, &access);
+            }
             return Some(access);
         }
         self.lexer.seek(start);

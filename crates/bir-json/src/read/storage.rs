@@ -27,6 +27,7 @@ impl Reader<'_> {
         self.sets.clear();
         self.registers.clear();
         self.inst_names.clear();
+        self.accesses.clear();
         let mut function: Function = self.record("an object: a function")?;
         function.nki = nki;
         let is_main = !nki && self.module.str(function.name) == "main";
@@ -59,6 +60,7 @@ impl Reader<'_> {
         self.sets.clear();
         self.registers.clear();
         self.inst_names.clear();
+        self.accesses.clear();
         self.lexer.peek();
         let at = self.lexer.pos();
         let queue: Queue = self.record("an object: a queue")?;

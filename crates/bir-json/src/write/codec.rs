@@ -118,7 +118,7 @@ write_as! {
     AccessPattern: w, v => w.out.pairs(v.iter().map(|pair| (pair.step, pair.num)));
     Shape: w, v => w.out.numbers(v.iter());
     Argument: w, v => match v {
-        Argument::PhysicalAp(arg) => w.object(arg),
+        Argument::PhysicalAp(arg) => w.access(arg),
         Argument::SymbolicAp(arg) => w.object(&**arg),
         Argument::RegisterAp(arg) => w.object(&**arg),
         Argument::ImmValue(arg) => w.object(arg),

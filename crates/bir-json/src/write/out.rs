@@ -56,6 +56,8 @@ pub(crate) struct Out<'w> {
     buffer: Vec<u8>,
     /// Bytes of the buffer that are in use.
     at: usize,
+    /// How often the buffer was handed over.
+    flushes: u64,
     sink: &'w mut dyn io::Write,
     /// The first error of the sink; nothing is written after it.
     error: Option<io::Error>,
@@ -67,7 +69,7 @@ pub(crate) struct Out<'w> {
 impl<'w> Out<'w> {
     pub(crate) fn new(sink: &'w mut dyn io::Write, style: Style) -> Out<'w> {
         let indented = style == Style::Indented;
-        Out { buffer: vec![0; BUFFER + SLACK], at: 0, sink, error: None, indent: 0, indented }
+        Out { buffer: vec![0; BUFFER + SLACK], at: 0, flushes: 0, sink, error: None, indent: 0, indented }
     }
 
     /// Hands over what is left. The first error of the sink comes out here.
@@ -85,6 +87,22 @@ impl<'w> Out<'w> {
             self.error = self.sink.write_all(&self.buffer[..self.at]).err();
         }
         self.at = 0;
+        self.flushes += 1;
+    }
+
+    /// Blanks at the start of a line.
+    pub(super) fn indent(&self) -> usize {
+        self.indent
+    }
+
+    /// The place that is reached, for [`Out::since`].
+    pub(super) fn mark(&self) -> (u64, usize) {
+        (self.flushes, self.at)
+    }
+
+    /// What was put since a mark, when it is still here.
+    pub(super) fn since(&self, (flushes, at): (u64, usize)) -> Option<&[u8]> {
+        (flushes == self.flushes).then(|| &self.buffer[at..self.at])
     }
 
     /// Makes sure that [`SLACK`] bytes can be put.
