@@ -499,6 +499,8 @@ struct Resolver<'a> {
     functions: &'a [FuncId],
     inst: InstId,
     queue: Option<Ref<QueueId>>,
+    /// The block that the op names is an instance of a queue.
+    names_instance: bool,
     is_nki_kernel: bool,
     exprs: Vec<ExprId>,
     missing: Vec<Missing>,
@@ -507,6 +509,7 @@ struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     fn new(module: &'a Module, tables: &'a Tables, functions: &'a [FuncId], inst: InstId, op: &Op) -> Self {
         let is_nki_kernel = matches!(op, Op::NKIKernel(_));
+        let names_instance = matches!(op, Op::SwitchQueueInstance(_) | Op::ResetQueueInstance(_));
         let queue = queue_of(op);
         Resolver {
             module,
@@ -514,6 +517,7 @@ impl<'a> Resolver<'a> {
             functions,
             inst,
             queue,
+            names_instance,
             is_nki_kernel,
             exprs: Vec::new(),
             missing: Vec::new(),
@@ -577,12 +581,12 @@ impl RefVisitor for Resolver<'_> {
 
     fn block(&mut self, r: &mut Ref<BlockId>) {
         let Target::Missing(name) = r.target() else { return };
-        if let Some(queue) = self.queue {
+        if self.names_instance {
             // An instance of a queue; a name that is none of its blocks stays a name. spec: opcodes 9
-            let queue = match queue.target() {
+            let queue = self.queue.and_then(|queue| match queue.target() {
                 Target::Found(id) => Some(id),
                 Target::Missing(queue) => self.tables.queues.get(queue),
-            };
+            });
             let found = queue.and_then(|queue| self.tables.blocks.get(&(Holder::Queue(queue), name)));
             if let Some(found) = found {
                 *r = Ref::to(*found);
