@@ -1088,6 +1088,12 @@ impl ReadRecord for Root {
         }
         Ok(())
     }
+    fn read_null(&mut self, index: usize) {
+        match index {
+            3 => self.nki_functions = Some(Box::new(bir::NkiFunctions::null())),
+            _ => {}
+        }
+    }
 
     fn presence(&mut self) -> &mut Presence {
         &mut self.present

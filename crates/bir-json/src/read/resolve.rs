@@ -563,6 +563,8 @@ struct Resolver<'a> {
     functions: Option<&'a [FuncId]>,
     inst: InstId,
     queue: Option<Ref<QueueId>>,
+    /// The block that the op names is an instance of a queue.
+    names_instance: bool,
     is_nki_kernel: bool,
     exprs: Vec<ExprId>,
     missing: Vec<Missing>,
@@ -583,6 +585,7 @@ impl<'a> Resolver<'a> {
             functions,
             inst,
             queue: queue_of(op),
+            names_instance: matches!(op, Op::SwitchQueueInstance(_) | Op::ResetQueueInstance(_)),
             is_nki_kernel: matches!(op, Op::NKIKernel(_)),
             exprs: Vec::new(),
             missing: Vec::new(),
@@ -655,9 +658,10 @@ impl RefVisitor for Resolver<'_> {
 
     fn block(&mut self, r: &mut Ref<BlockId>) {
         let Target::Missing(name) = r.target() else { return };
-        if let Some(queue) = self.queue {
+        if self.names_instance {
             // An instance of a queue; a name that is none of its blocks stays a name. spec: opcodes 9
-            let found = queue.id().and_then(|queue| self.tables.blocks.get(&(Holder::Queue(queue), name)));
+            let queue = self.queue.and_then(Ref::id);
+            let found = queue.and_then(|queue| self.tables.blocks.get(&(Holder::Queue(queue), name)));
             if let Some(found) = found {
                 *r = Ref::to(*found);
             }
