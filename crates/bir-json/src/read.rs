@@ -143,8 +143,9 @@ pub(crate) struct Reader<'a> {
     /// Offsets of the first expression, and of the first one that only version 1 has.
     first_expr: Option<usize>,
     first_v1_expr: Option<usize>,
-    /// Owner of the blocks that are read.
+    /// Owner of the blocks that are read, and the function or queue around it.
     holder: Holder,
+    outermost: Holder,
     /// Storage of the function that is read, by name.
     locations: SymMap<LocId>,
     sets: SymMap<SetId>,
@@ -242,6 +243,7 @@ impl<'a> Reader<'a> {
             first_expr: None,
             first_v1_expr: None,
             holder: Holder::Function(Id::new(0)),
+            outermost: Holder::Function(Id::new(0)),
             locations: SymMap::default(),
             sets: SymMap::default(),
             registers: SymMap::default(),
