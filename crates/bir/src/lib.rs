@@ -15,6 +15,7 @@ mod names;
 mod open_enum;
 pub mod record;
 mod same;
+pub mod sample;
 mod storage;
 mod value;
 pub mod visit;

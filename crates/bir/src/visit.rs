@@ -74,6 +74,11 @@ macro_rules! visitor {
         ///     }
         /// }
         ///
+        /// let module = bir::sample::matmul_softmax(&Default::default());
+        /// let mut count = Count::default();
+        /// let _ = count.walk(&module);
+        /// assert_eq!(count.matmuls, 8);
+        /// assert_eq!(count.matmuls + count.others, module.insts().count());
         /// ```
         pub trait Visitor {
             /// Answer of a walk that ends early.
