@@ -99,7 +99,7 @@ mod tests {
         let text = "{\n  \"functions\": [{}, {\"name\": \"é\", \"x\": 7}]\n}";
         let at = text.find('7').unwrap();
         let place = Place::of(text.as_bytes(), at);
-        assert_eq!(place.to_string(), "line 2, column 39, at functions[1].x");
+        assert_eq!(place.to_string(), "line 2, column 40, at functions[1].x");
         assert_eq!(Place::of(b"", 0).to_string(), "line 1, column 1");
     }
 }

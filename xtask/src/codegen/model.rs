@@ -227,6 +227,15 @@ fn op_enum(out: &mut String, tables: &Tables) {
             }
         }
     }
+    let code = ["block", "instruction", "dma_block", "function", "nki_function", "queue_instance"];
+    let names = |f: &Field| {
+        code.iter().any(|kind| {
+            f.ty.ends_with(&format!("name-ref:{kind}")) || f.ty.ends_with(&format!("name-ref:{kind}>"))
+        })
+    };
+    let names_code = tables.ops.op.iter().filter(|op| op.field.iter().any(names));
+    let names_code: Vec<_> = names_code.map(|op| format!("Op::{}(_)", op.name)).collect();
+    let names_code = names_code.join(" | ");
     let _ = write!(
         out,
         "/// What an instruction does. The InstructionType is the only dispatch key; large structs are boxed.
@@ -260,6 +269,11 @@ Some(match self {{
 {fields}
 _ => return None,
 }})
+}}
+
+/// Whether the keys of the op may name blocks, instructions or functions.
+pub fn names_code(&self) -> bool {{
+matches!(self, {names_code})
 }}
 
 /// Visits the references in the keys of the op.

@@ -1,20 +1,34 @@
 //! Instructions: the header, whose keys are read as they come, and the op, whose keys wait for the opcode.
 
-use bir::edges::{EdgeKind, UnrollEdge};
-use bir::enums::InstructionType;
-use bir::ids::{BlockId, InstId, Ref};
+use bir::access::{AccessPattern, ApPair, Shape};
+use bir::edges::{Edge, EdgeKind, EdgeSet, UnrollEdge};
+use bir::enums::{Dtype, InstructionType};
+use bir::ids::{BlockId, Id, InstId, Ref};
+use bir::record::{OwnedList, Presence};
 use bir::records::{
     Block, ImmArray, ImmValue, PhysicalAp, RegisterAccess, RegisterAp, SymbolicAp, SymbolicImmValue,
+    SyncInfo, SyncUpdate, SyncWait,
 };
-use bir::{Argument, DebugInfo, Holder, ImmNumber, Instruction, Op, Sym, Value};
+use bir::{Argument, DebugInfo, Holder, ImmNumber, Instruction, Op, OpenEnum, Sym, Value};
 
+use smallvec::SmallVec;
+
+use super::accesses;
 use super::expr::is_expr_kind;
 use super::resolve::RawEdge;
-use super::{Member, OddityKind, OpMembers, Read, Reader};
+use super::{Member, OddityKind, OpMembers, Read, ReadRecord, Reader};
 use crate::error::{ReadErrorKind, Result};
 use crate::generated::{HeaderKey, read_op};
 use crate::lexer::Lexer;
 use crate::number::Number;
+
+/// Blocks that were read before the op they belong to.
+pub(super) struct Body {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    first_edge: usize,
+    pub(super) blocks: OwnedList<BlockId>,
+}
 
 impl Reader<'_> {
     pub(crate) fn block_record(&mut self) -> Result<BlockId> {
@@ -38,8 +52,8 @@ impl Reader<'_> {
             return Err(ReadErrorKind::Limit { what: "instructions", limit }.at(self.lexer.pos()));
         }
         let start = self.lexer.pos();
-        // The slot comes first, so that ids are in document order and the blocks of a body can name their owner.
-        let id = self.module.add_inst(Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp));
+        // Ids are in document order, so the owner of a body has its slot before what is in it.
+        let id = InstId::new(self.positions.insts.len());
         self.positions.insts.push(start as u64);
         let mut inst = Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp);
         let mut opcode = None;
@@ -51,13 +65,15 @@ impl Reader<'_> {
             let Some(header) = HeaderKey::find(key.as_bytes()) else {
                 r.lexer.peek();
                 let value_at = r.lexer.pos();
-                r.lexer.skip_value()?;
+                if key != "blocks" || !r.body_at_once(id)? {
+                    r.lexer.skip_value()?;
+                }
                 members.push(Member { key, key_at, value_at });
                 return Ok(true);
             };
             if seen >> header as u32 & 1 == 1 {
                 r.oddity(OddityKind::DuplicateKey, key_at, || format!("duplicate key `{key}`"));
-                r.reset_header(&mut inst, header, first_edge);
+                r.reset_header(&mut inst, id, header, first_edge);
             }
             seen |= 1 << header as u32;
             if r.lexer.peek() == b'n' {
@@ -78,7 +94,7 @@ impl Reader<'_> {
             if error.kind.is_syntax() || !r.is_superseded(&key)? {
                 return Err(error);
             }
-            r.reset_header(&mut inst, header, first_edge);
+            r.reset_header(&mut inst, id, header, first_edge);
             r.lexer.skip_value()?;
             Ok(true)
         })?;
@@ -87,7 +103,15 @@ impl Reader<'_> {
         inst.ins.append(&mut misplaced);
         self.read_op_of(&mut inst, id, opcode, &members)?;
         self.lexer.seek(end);
-        self.module[id] = inst;
+        if inst.op.names_code() || inst.has_rare() && !inst.rare().unroll_dependencies.is_empty() {
+            self.pending.push(id);
+        }
+        if self.module.inst_ids().len() == id.index() {
+            self.module.add_inst(inst);
+        } else {
+            self.module[id] = inst;
+        }
+        self.inst_names.add(&self.module, id);
         Ok(id)
     }
 
@@ -105,6 +129,10 @@ impl Reader<'_> {
         self.current_opcode = opcode;
         inst.op = read_op(opcode, self, members, &mut extra)?;
         self.holder = outer;
+        if let Some(body) = self.body.take() {
+            // The op has no body: what was read is an unknown member, and its dependencies count for nothing.
+            self.retain_edges(body.first_edge, |edge| edge.inst <= id);
+        }
         self.adopt_legacy_keys(&mut inst.op, &mut extra)?;
         if !extra.is_empty() {
             inst.rare_mut().extra = extra;
@@ -112,8 +140,48 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Reads the blocks of a body before the opcode is known, so that they need not be scanned twice. What was read
+    /// waits in `self.body` until the op asks for it. False, with the lexer where it was, when they are no blocks.
+    fn body_at_once(&mut self, id: InstId) -> Result<bool> {
+        let (start, depth) = (self.lexer.pos(), self.lexer.depth());
+        let first_edge = self.edges.len();
+        if self.module.inst_ids().len() == id.index() {
+            self.module.add_inst(Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp));
+        }
+        let outer = std::mem::replace(&mut self.holder, Holder::Inst(id));
+        let blocks = self.get();
+        self.holder = outer;
+        match blocks {
+            Ok(blocks) => {
+                self.body = Some(Body { start, end: self.lexer.pos(), first_edge, blocks });
+                Ok(true)
+            }
+            Err(error) if error.kind.is_syntax() => Err(error),
+            Err(_) => {
+                self.lexer.seek(start);
+                self.lexer.set_depth(depth);
+                self.retain_edges(first_edge, |edge| edge.inst <= id);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Keeps some of the dependencies from an index on.
+    fn retain_edges(&mut self, from: usize, keep: impl Fn(&RawEdge) -> bool) {
+        let edges = self.edges.split_off(from);
+        let extended = edges.iter().filter(|edge| edge.extended()).count();
+        let mut extras = self.edge_extras.split_off(self.edge_extras.len() - extended).into_iter();
+        for edge in edges {
+            let extra = if edge.extended() { extras.next() } else { None };
+            if keep(&edge) {
+                self.edges.push(edge);
+                self.edge_extras.extend(extra);
+            }
+        }
+    }
+
     /// Puts a header key back to its default: the same key comes again.
-    fn reset_header(&mut self, inst: &mut Instruction, key: HeaderKey, first_edge: usize) {
+    fn reset_header(&mut self, inst: &mut Instruction, id: InstId, key: HeaderKey, first_edge: usize) {
         let fresh = Instruction::new(Sym::EMPTY, inst.block, Op::NoOp);
         match key {
             HeaderKey::Name => inst.name = fresh.name,
@@ -129,13 +197,13 @@ impl Reader<'_> {
             HeaderKey::Debug => inst.debug = None,
             HeaderKey::Dependencies | HeaderKey::LoopCarriedDependencies => {
                 let carried = key == HeaderKey::LoopCarriedDependencies;
-                let mut at = 0;
-                self.edges.retain(|edge| {
-                    at += 1;
-                    at <= first_edge || edge.loop_carried() != carried
-                });
+                match carried {
+                    true => inst.loop_carried_dependencies = EdgeSet::default(),
+                    false => inst.dependencies = EdgeSet::default(),
+                }
+                self.retain_edges(first_edge, |edge| edge.inst != id || edge.loop_carried() != carried);
             }
-            HeaderKey::OptinPasses => inst.rare_mut().optin_passes = None,
+            HeaderKey::OptinPasses => inst.optin_passes = None,
             HeaderKey::UnrollDependencies => inst.rare_mut().unroll_dependencies.clear(),
             HeaderKey::IndirectionIns => inst.rare_mut().indirection_ins.clear(),
             HeaderKey::Loopnest => inst.rare_mut().loopnest.clear(),
@@ -162,8 +230,8 @@ impl Reader<'_> {
             HeaderKey::EngineId => inst.engine_id = self.get()?,
             HeaderKey::ScheduledStart => inst.scheduled_start = self.get()?,
             HeaderKey::ScheduledEnd => inst.scheduled_end = self.get()?,
-            HeaderKey::Dependencies => self.dependencies(id, false)?,
-            HeaderKey::LoopCarriedDependencies => self.dependencies(id, true)?,
+            HeaderKey::Dependencies => self.dependencies(inst, id, false)?,
+            HeaderKey::LoopCarriedDependencies => self.dependencies(inst, id, true)?,
             HeaderKey::UnrollDependencies => {
                 let mut list = Vec::new();
                 self.each_element("an array of dependencies", |r| {
@@ -174,7 +242,18 @@ impl Reader<'_> {
                     inst.rare_mut().unroll_dependencies = list;
                 }
             }
-            HeaderKey::SyncInfo => inst.sync_info = Some(self.get()?),
+            HeaderKey::SyncInfo => {
+                let (start, depth) = (self.lexer.pos(), self.lexer.depth());
+                let sync = match self.canonical_sync() {
+                    Some(sync) => sync,
+                    None => {
+                        self.lexer.seek(start);
+                        self.lexer.set_depth(depth);
+                        self.get()?
+                    }
+                };
+                inst.sync_info = Some(Box::new(sync));
+            }
             HeaderKey::Ins => inst.ins = self.arguments(None)?,
             HeaderKey::Outs => inst.outs = self.arguments(Some(misplaced))?,
             HeaderKey::IndirectionIns => {
@@ -197,7 +276,7 @@ impl Reader<'_> {
                     inst.rare_mut().predicates = list;
                 }
             }
-            HeaderKey::OptinPasses => inst.rare_mut().optin_passes = Some(self.get()?),
+            HeaderKey::OptinPasses => inst.optin_passes = Some(self.get()?),
             HeaderKey::DmaTriggerDebugUpdateSemaphoreId => {
                 inst.rare_mut().dma_trigger_debug_update_semaphore_id = Some(self.get()?);
             }
@@ -215,6 +294,73 @@ impl Reader<'_> {
             *place(inst.rare_mut()) = list;
         }
         Ok(())
+    }
+
+    /// Waits and updates with the plain keys in canonical order. `None` leaves the lexer anywhere.
+    fn canonical_sync(&mut self) -> Option<SyncInfo> {
+        let mut sync = SyncInfo { present: Presence::NONE, ..SyncInfo::default() };
+        self.lexer.enter().ok()?;
+        let mut more = !self.lexer.take(b'}');
+        if more && self.lexer.looks_at(b"\"on_update\"") {
+            self.lexer.take_key(b"\"on_update\"")?;
+            sync.on_update = self.canonical_list(|r| {
+                r.lexer.take_key(b"\"id\"")?;
+                let id = r.plain_u32()?;
+                r.lexer.take(b',').then_some(())?;
+                r.lexer.take_key(b"\"update_value\"")?;
+                let update_value = r.plain_u32()?;
+                Some(SyncUpdate { id: Some(id), update_value: Some(update_value), ..SyncUpdate::default() })
+            })?;
+            sync.present.set(SyncInfo::ON_UPDATE);
+            more = self.lexer.next_member().ok()?;
+        }
+        if more {
+            self.lexer.take_key(b"\"on_wait\"")?;
+            sync.on_wait = self.canonical_list(|r| {
+                let mut wait = SyncWait::default();
+                if r.lexer.looks_at(b"\"from\"") {
+                    r.lexer.take_key(b"\"from\"")?;
+                    let from = r.lexer.take_string()?;
+                    wait.from = Some(r.intern(from).ok()?);
+                    r.lexer.take(b',').then_some(())?;
+                }
+                r.lexer.take_key(b"\"id\"")?;
+                wait.id = Some(r.plain_u32()?);
+                r.lexer.take(b',').then_some(())?;
+                r.lexer.take_key(b"\"wait_value\"")?;
+                wait.wait_value = Some(r.plain_u32()?);
+                Some(wait)
+            })?;
+            sync.present.set(SyncInfo::ON_WAIT);
+            self.lexer.take(b'}').then_some(())?;
+        }
+        self.lexer.leave();
+        Some(sync)
+    }
+
+    /// A list of objects, each with just the members that `members` reads.
+    fn canonical_list<T>(&mut self, members: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let mut items: SmallVec<[T; 4]> = SmallVec::new();
+        self.lexer.take(b'[').then_some(())?;
+        if !self.lexer.take(b']') {
+            loop {
+                self.lexer.take(b'{').then_some(())?;
+                items.push(members(self)?);
+                self.lexer.take(b'}').then_some(())?;
+                if self.lexer.take(b']') {
+                    break;
+                }
+                self.lexer.take(b',').then_some(())?;
+            }
+        }
+        let mut list = Vec::with_capacity(items.len());
+        list.extend(items);
+        Some(list)
+    }
+
+    fn plain_u32(&mut self) -> Option<u32> {
+        self.lexer.peek();
+        u32::try_from(self.lexer.short_integer()?).ok()
     }
 
     /// Source record; members of unexpected type are kept as they are.
@@ -258,8 +404,10 @@ impl Reader<'_> {
         Ok(debug)
     }
 
-    /// Dependencies by name; pass 2 resolves them. spec: bir-json 7.2
-    fn dependencies(&mut self, inst: InstId, loop_carried: bool) -> Result<()> {
+    /// Dependencies. What names an earlier instruction is resolved at once; from the first that does not, the list
+    /// waits for pass 2, so that its order stays. spec: bir-json 7.2
+    fn dependencies(&mut self, inst: &mut Instruction, id: InstId, loop_carried: bool) -> Result<()> {
+        let mut waits = false;
         let expected = match loop_carried {
             false => "an array ('dependencies' must be a JSON array)",
             true => "an array ('loop_carried_dependencies' must be a JSON array)",
@@ -280,7 +428,16 @@ impl Reader<'_> {
                 }
                 _ => return r.lexer.wrong_type("a dependency: a name, or [name, kind]"),
             };
-            r.edges.push(RawEdge::new(inst, name, kind, loop_carried, !extras.is_empty(), offset));
+            if !waits && let Some(target) = r.inst_names.find_earlier(name, inst.block, id) {
+                let set = match loop_carried {
+                    true => &mut inst.loop_carried_dependencies,
+                    false => &mut inst.dependencies,
+                };
+                set.insert_with(Edge::new(target, kind), &extras);
+                return Ok(());
+            }
+            waits = true;
+            r.edges.push(RawEdge::new(id, name, kind, loop_carried, !extras.is_empty(), offset));
             if !extras.is_empty() {
                 r.edge_extras.push(extras.into());
             }
@@ -304,7 +461,11 @@ impl Reader<'_> {
         };
         let kind = match self.lexer.peek() {
             b'"' => {
-                let name = self.lexer.string()?;
+                let name = match self.lexer.plain_string() {
+                    Some("Flow") => return Ok((name, EdgeKind::FLOW)),
+                    Some(name) => name.into(),
+                    None => self.lexer.string()?,
+                };
                 let unknown = || ReadErrorKind::UnknownName {
                     what: "unknown kind of dependency",
                     name: name.to_string(),
@@ -389,7 +550,7 @@ impl Reader<'_> {
 
     /// Operands of one list. An immediate that is no input goes to `misplaced`. spec: bir-json 8.1
     fn arguments(&mut self, mut misplaced: Option<&mut Vec<Argument>>) -> Result<Vec<Argument>> {
-        let mut list = Vec::new();
+        let mut list: SmallVec<[Argument; 4]> = SmallVec::new();
         self.each_element("an array of operands", |r| {
             r.lexer.peek();
             let at = r.lexer.pos();
@@ -399,16 +560,124 @@ impl Reader<'_> {
                     r.oddity(OddityKind::MovedImmediate, at, || "immediate moved to the inputs".into());
                     misplaced.push(argument);
                 }
-                _ => {
-                    if list.len() == list.capacity() {
-                        list.reserve_exact(list.len().max(1));
-                    }
-                    list.push(argument);
-                }
+                _ => list.push(argument),
             }
             Ok(())
         })?;
-        Ok(list)
+        let mut exact = Vec::with_capacity(list.len());
+        exact.extend(list);
+        Ok(exact)
+    }
+
+    /// An operand whose keys say soon that it is a `physical_ap`, as nearly all do: it is read at once. `None`,
+    /// with the lexer where it was, when it is of another kind or odd in any way.
+    #[inline]
+    fn physical_access(&mut self) -> Option<PhysicalAp> {
+        let (start, depth) = (self.lexer.pos(), self.lexer.depth());
+        let rest = &self.lexer.text().as_bytes()[start..];
+        let length = memchr::memchr(b'}', &rest[..rest.len().min(accesses::LONGEST)]).map_or(0, |at| at + 1);
+        let text = &rest[..length];
+        if let Some(known) = self.accesses.get(text) {
+            let access = known.clone();
+            self.lexer.seek(start + length);
+            return Some(access);
+        }
+        if let Some(access) = self.canonical_access() {
+            if self.lexer.pos() == start + length {
+                self.accesses.insert(text, &access);
+            }
+            return Some(access);
+        }
+        self.lexer.seek(start);
+        self.lexer.set_depth(depth);
+        let result = self.physical_access_or_back();
+        if result.is_none() {
+            self.lexer.seek(start);
+            self.lexer.set_depth(depth);
+        }
+        result
+    }
+
+    /// A `physical_ap` with exactly the keys that a writer always puts, in canonical order.
+    fn canonical_access(&mut self) -> Option<PhysicalAp> {
+        let lexer = &mut self.lexer;
+        lexer.enter().ok()?;
+        lexer.take_key(b"\"access_shape\"")?;
+        let access_shape = plain_shape(lexer)?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"ap\"")?;
+        let ap = plain_pairs(lexer)?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"dtype\"")?;
+        let dtype = Dtype::parse(lexer.take_string()?)?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"kind\"")?;
+        (lexer.take_string()? == "physical_ap" && lexer.take(b',')).then_some(())?;
+        lexer.take_key(b"\"memref\"")?;
+        let memref = lexer.take_string()?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"memsetref\"")?;
+        let memsetref = lexer.take_string()?;
+        lexer.take(b',').then_some(())?;
+        lexer.take_key(b"\"offset\"")?;
+        lexer.peek();
+        let offset = lexer.short_integer()?;
+        lexer.take(b'}').then_some(())?;
+        lexer.leave();
+        let memref = self.intern(memref).ok()?;
+        let memsetref = self.intern(memsetref).ok()?;
+        Some(PhysicalAp {
+            ap: Some(ap),
+            offset,
+            dtype: Some(dtype),
+            memref: Some(self.location_ref(memref)),
+            memsetref: Some(self.set_ref(memsetref)),
+            access_shape,
+            dynamic_ap_info: None,
+            memref_owner_func: None,
+            present: Presence::NONE,
+            extra: bir::Extra::NONE,
+        })
+    }
+
+    fn physical_access_or_back(&mut self) -> Option<PhysicalAp> {
+        let mut access = PhysicalAp { present: Presence::NONE, ..PhysicalAp::default() };
+        self.lexer.enter().ok()?;
+        let mut seen = 0u32;
+        let mut is_physical = false;
+        loop {
+            let key = self.lexer.plain_key()?;
+            let index = PhysicalAp::find(key.as_bytes())?;
+            if index != PhysicalAp::TAG {
+                if seen >> index & 1 == 1 {
+                    return None;
+                }
+                seen |= 1 << index;
+            }
+            // Nothing here may report an oddity, since the operand may be read again.
+            let first = self.lexer.peek();
+            match key {
+                "kind" => {
+                    is_physical = first == b'"' && self.lexer.plain_string() == Some("physical_ap");
+                    if !is_physical {
+                        return None;
+                    }
+                }
+                "ap" => access.ap = Some(plain_pairs(&mut self.lexer)?),
+                "dtype" if first == b'"' => access.dtype = Some(Dtype::parse(self.lexer.plain_string()?)?),
+                "dtype" | "dynamic_ap_info" => return None,
+                _ if first == b'n' => return None,
+                _ => access.read_field(index, self).ok()?,
+            }
+            match self.lexer.next_member() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => return None,
+            }
+        }
+        self.lexer.leave();
+        let complete = const { super::required(PhysicalAp::SPECS) as u32 };
+        (is_physical && seen & complete == complete).then_some(access)
     }
 
     /// The kind of the operand at the lexer, which does not move: documents have the key in any place.
@@ -437,10 +706,58 @@ impl Reader<'_> {
     }
 }
 
+/// Pairs of short integers. `None` for anything else; the lexer is then anywhere.
+#[inline]
+fn plain_pairs(lexer: &mut Lexer<'_>) -> Option<AccessPattern> {
+    let mut pairs: SmallVec<[ApPair; 6]> = SmallVec::new();
+    lexer.take(b'[').then_some(())?;
+    loop {
+        lexer.take(b'[').then_some(())?;
+        let step = plain_integer(lexer)?;
+        lexer.take(b',').then_some(())?;
+        let num = plain_integer(lexer)?;
+        lexer.take(b']').then_some(())?;
+        pairs.push(ApPair { step, num });
+        if lexer.take(b']') {
+            return Some(AccessPattern::new(&pairs));
+        }
+        lexer.take(b',').then_some(())?;
+    }
+}
+
+/// Short unsigned integers. `None` for anything else; the lexer is then anywhere.
+#[inline]
+fn plain_shape(lexer: &mut Lexer<'_>) -> Option<Shape> {
+    let mut dims: SmallVec<[u64; 6]> = SmallVec::new();
+    lexer.take(b'[').then_some(())?;
+    if lexer.take(b']') {
+        return Some(Shape::default());
+    }
+    loop {
+        lexer.peek();
+        dims.push(lexer.short_integer()?);
+        if lexer.take(b']') {
+            return Some(Shape::new(&dims));
+        }
+        lexer.take(b',').then_some(())?;
+    }
+}
+
+#[inline]
+fn plain_integer(lexer: &mut Lexer<'_>) -> Option<i64> {
+    // After a minus sign no blank may stand, so nothing is skipped there.
+    let negative = lexer.take(b'-');
+    let value = lexer.short_integer()? as i64;
+    Some(if negative { -value } else { value })
+}
+
 impl Read for Argument {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         if r.lexer.peek() != b'{' {
             return r.lexer.wrong_type("an object: an operand");
+        }
+        if let Some(access) = r.physical_access() {
+            return Ok(Argument::PhysicalAp(access));
         }
         let start = r.lexer.pos();
         let (at, kind) = r.argument_kind()?;
@@ -504,8 +821,6 @@ impl Reader<'_> {
         values: &mut [ImmNumber],
         at: usize,
     ) -> Result<()> {
-        use bir::OpenEnum;
-        use bir::enums::Dtype;
         let Some(dtype) = dtype else { return Ok(()) };
         if dtype.is_known() && !dtype.is_immediate() {
             let name = dtype.text(&self.module.names).to_owned();

@@ -666,6 +666,22 @@ impl Op {
         })
     }
 
+    /// Whether the keys of the op may name blocks, instructions or functions.
+    pub fn names_code(&self) -> bool {
+        matches!(
+            self,
+            Op::NKIKernel(_)
+                | Op::DMATrigger(_)
+                | Op::CompareAndBranch(_)
+                | Op::UnconditionalBranch(_)
+                | Op::BranchHint(_)
+                | Op::Call(_)
+                | Op::SwitchQueueInstance(_)
+                | Op::ResetQueueInstance(_)
+                | Op::DMABlock(_)
+        )
+    }
+
     /// Visits the references in the keys of the op.
     pub fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
         match self {
