@@ -1,11 +1,14 @@
 //! The two-pass reader. Pass 1 makes all objects, pass 2 resolves references by name. spec: bir-json 11
 
 mod accesses;
+mod canonical;
 mod codec;
+mod dependencies;
 mod expr;
-mod header;
+mod instruction;
 mod legacy;
 mod oddities;
+mod operand;
 mod resolve;
 mod storage;
 
@@ -176,7 +179,7 @@ pub(crate) struct Reader<'a> {
     current_block: BlockId,
     current_opcode: InstructionType,
     /// Blocks of a body that were read before the opcode.
-    body: Option<header::Body>,
+    body: Option<instruction::Body>,
 }
 
 /// A type that a member may have.
