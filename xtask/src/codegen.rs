@@ -3,10 +3,14 @@
 //! A generator is a function from the tables to files. This module runs all of them, formats what they give
 //! with rustfmt, and writes the files, or with `--check` says which ones are not current.
 
+mod condition;
 mod enums;
 mod json;
 mod model;
+mod op_info;
+mod roles;
 mod tables;
+mod targets;
 
 use std::fs;
 use std::io::Write;
@@ -46,8 +50,14 @@ impl Spec {
 type Generator = fn(&Spec) -> Result<Vec<Output>>;
 
 /// Every generator, with the name shown in messages.
-const GENERATORS: &[(&str, Generator)] =
-    &[("enums", enums::generate), ("model", model::generate), ("json", json::generate)];
+const GENERATORS: &[(&str, Generator)] = &[
+    ("enums", enums::generate),
+    ("model", model::generate),
+    ("json", json::generate),
+    ("roles", roles::generate),
+    ("op_info", op_info::generate),
+    ("targets", targets::generate),
+];
 
 /// The first lines of every generated file.
 pub(crate) fn header(source: &str) -> String {

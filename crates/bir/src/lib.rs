@@ -2,6 +2,8 @@
 
 pub mod access;
 mod argument;
+mod condition;
+mod conf;
 pub mod edges;
 pub mod expr;
 mod generated;
@@ -10,12 +12,17 @@ pub mod ids;
 mod inst;
 mod module;
 mod names;
+pub mod op_info;
 mod open_enum;
+pub mod operands;
 pub mod record;
 mod storage;
+pub mod target;
 mod value;
 
 pub use argument::{Argument, ImmNumber};
+pub use condition::Condition;
+pub use conf::{Conf, Known};
 pub use generated::{enums, ops, records};
 pub use inst::{DebugInfo, Instruction, OperandList, Rare};
 pub use module::{CallBinding, EmptyHolder, Holder, Insts, Module, NameOf, NkiFunctions};
