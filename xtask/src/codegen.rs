@@ -4,6 +4,7 @@
 //! with rustfmt, and writes the files, or with `--check` says which ones are not current.
 
 mod enums;
+mod features;
 mod json;
 mod model;
 mod tables;
@@ -46,8 +47,12 @@ impl Spec {
 type Generator = fn(&Spec) -> Result<Vec<Output>>;
 
 /// Every generator, with the name shown in messages.
-const GENERATORS: &[(&str, Generator)] =
-    &[("enums", enums::generate), ("model", model::generate), ("json", json::generate)];
+const GENERATORS: &[(&str, Generator)] = &[
+    ("enums", enums::generate),
+    ("model", model::generate),
+    ("json", json::generate),
+    ("features", features::generate),
+];
 
 /// The first lines of every generated file.
 pub(crate) fn header(source: &str) -> String {
