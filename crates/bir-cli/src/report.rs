@@ -161,6 +161,19 @@ impl Spot {
     }
 }
 
+/// Text from a document or the system as a message may show it: nothing that moves a cursor, and no names of a
+/// megabyte.
+fn clean(text: &str) -> String {
+    const SHOWN: usize = 400;
+    const EACH_END: usize = 120;
+    let chars = printable(text.as_bytes());
+    if chars.len() <= SHOWN {
+        return chars.into_iter().collect();
+    }
+    let (start, end) = (&chars[..EACH_END], &chars[chars.len() - EACH_END..]);
+    start.iter().chain(&[' ', '.', '.', '.', ' ']).chain(end).collect()
+}
+
 /// Text that leaves a terminal as it is.
 fn printable(bytes: &[u8]) -> Vec<char> {
     let text = String::from_utf8_lossy(bytes);
@@ -211,11 +224,11 @@ impl Context {
 
     /// Says what went wrong.
     pub(crate) fn error(&self, fault: &Fault) {
-        let mut text = self.styled(ERROR, "error:") + " " + &fault.message + "\n";
+        let mut text = self.styled(ERROR, "error:") + " " + &clean(&fault.message) + "\n";
         if let Some(Spot { file, place, excerpt }) = &fault.at {
             let margin = " ".repeat(place.line.to_string().len());
             let (arrow, bar) = (self.styled(FRAME, "-->"), self.styled(FRAME, "|"));
-            let _ = writeln!(text, "{margin} {arrow} {file}:{}:{}", place.line, place.column);
+            let _ = writeln!(text, "{margin} {arrow} {}:{}:{}", clean(file), place.line, place.column);
             if let Some(Excerpt { text: line, column }) = excerpt {
                 let number = self.styled(FRAME, &place.line.to_string());
                 let caret = self.styled(ERROR, "^");
@@ -223,11 +236,11 @@ impl Context {
                 let _ = writeln!(text, "{margin} {bar} {}{caret}", " ".repeat(*column));
             }
             if !place.path.is_empty() {
-                let _ = writeln!(text, "{margin} {} at {}", self.styled(FRAME, "="), place.path);
+                let _ = writeln!(text, "{margin} {} at {}", self.styled(FRAME, "="), clean(&place.path));
             }
         }
         for note in &fault.notes {
-            let _ = writeln!(text, "{} {note}", self.styled(NOTE, "note:"));
+            let _ = writeln!(text, "{} {}", self.styled(NOTE, "note:"), clean(note));
         }
         say(&text);
     }
@@ -248,11 +261,11 @@ impl Context {
             if first.is_some() && !self.is_verbose() {
                 continue;
             }
-            let place = Located { file, place: &places.of(oddity.offset) }.to_string();
+            let place = Located { file, place: &places.of(oddity.offset) };
             if self.is_verbose() {
-                let _ = writeln!(said, "{} {place}: {oddity}", self.styled(NOTE, "note:"));
+                let _ = writeln!(said, "{} {place}: {}", self.styled(NOTE, "note:"), clean(&oddity.message));
             }
-            first.get_or_insert_with(|| format!("{place}: {oddity}"));
+            first.get_or_insert_with(|| format!("{place}: {}", clean(&oddity.message)));
         }
         for kind in OddityKind::ALL {
             let count = oddities.count(kind);
@@ -292,9 +305,9 @@ struct Located<'a> {
 
 impl fmt::Display for Located<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.place.line, self.place.column)?;
+        write!(f, "{}:{}:{}", clean(self.file), self.place.line, self.place.column)?;
         if !self.place.path.is_empty() {
-            write!(f, " ({})", self.place.path)?;
+            write!(f, " ({})", clean(&self.place.path))?;
         }
         Ok(())
     }
