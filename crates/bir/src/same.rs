@@ -149,6 +149,10 @@ impl<'m> Side<'m> {
     fn text(&self, sym: Sym) -> String {
         format!("{:?}", self.module.str(sym))
     }
+
+    fn texts(&self, syms: &[Sym]) -> Vec<String> {
+        syms.iter().map(|sym| self.text(*sym)).collect()
+    }
 }
 
 fn ordered_functions(module: &Module) -> Vec<FuncId> {
@@ -364,6 +368,8 @@ impl<'m> Compare<'m> {
             (Some(l), Some(r)) => self.debug(&place.key("debug"), (l, r))?,
             (l, r) => equal(&place.key("debug"), l.is_some(), r.is_some())?,
         }
+        let passes = |side: &Side<'m>, inst: &Instruction| inst.optin_passes.as_deref().map(|p| side.texts(p));
+        equal(&place.key("optin_passes"), passes(&self.l, l), passes(&self.r, r))?;
         self.rare(place, (l, r))
     }
 
