@@ -7,6 +7,7 @@ mod enums;
 mod json;
 mod model;
 mod tables;
+mod visit;
 
 use std::fs;
 use std::io::Write;
@@ -46,8 +47,12 @@ impl Spec {
 type Generator = fn(&Spec) -> Result<Vec<Output>>;
 
 /// Every generator, with the name shown in messages.
-const GENERATORS: &[(&str, Generator)] =
-    &[("enums", enums::generate), ("model", model::generate), ("json", json::generate)];
+const GENERATORS: &[(&str, Generator)] = &[
+    ("enums", enums::generate),
+    ("model", model::generate),
+    ("json", json::generate),
+    ("visit", visit::generate),
+];
 
 /// The first lines of every generated file.
 pub(crate) fn header(source: &str) -> String {

@@ -1,11 +1,14 @@
 //! The two-pass reader. Pass 1 makes all objects, pass 2 resolves references by name. spec: bir-json 11
 
 mod accesses;
+mod canonical;
 mod codec;
+mod dependencies;
 mod expr;
-mod header;
+mod instruction;
 mod legacy;
 mod oddities;
+mod operand;
 mod resolve;
 mod storage;
 
@@ -140,8 +143,9 @@ pub(crate) struct Reader<'a> {
     /// Offsets of the first expression, and of the first one that only version 1 has.
     first_expr: Option<usize>,
     first_v1_expr: Option<usize>,
-    /// Owner of the blocks that are read.
+    /// Owner of the blocks that are read, and the function or queue around it.
     holder: Holder,
+    outermost: Holder,
     /// Storage of the function that is read, by name.
     locations: SymMap<LocId>,
     sets: SymMap<SetId>,
@@ -176,7 +180,7 @@ pub(crate) struct Reader<'a> {
     current_block: BlockId,
     current_opcode: InstructionType,
     /// Blocks of a body that were read before the opcode.
-    body: Option<header::Body>,
+    body: Option<instruction::Body>,
 }
 
 /// A type that a member may have.
@@ -239,6 +243,7 @@ impl<'a> Reader<'a> {
             first_expr: None,
             first_v1_expr: None,
             holder: Holder::Function(Id::new(0)),
+            outermost: Holder::Function(Id::new(0)),
             locations: SymMap::default(),
             sets: SymMap::default(),
             registers: SymMap::default(),

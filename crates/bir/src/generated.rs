@@ -3,3 +3,4 @@
 pub mod enums;
 pub mod ops;
 pub mod records;
+pub(crate) mod visit;

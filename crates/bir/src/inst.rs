@@ -174,6 +174,17 @@ impl Instruction {
         ins.chain(indirection).chain(outs)
     }
 
+    /// Calls `visit` with the root of every expression: of the op, the operands, and the rest of the header.
+    pub fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        if let Some(op) = self.op.fields() {
+            op.visit_exprs(visit);
+        }
+        self.operands().for_each(|(_, _, operand)| operand.fields().visit_exprs(visit));
+        let rare = self.rare();
+        rare.unroll_dependencies.iter().flat_map(|edge| &edge.exprs).for_each(|id| visit(*id));
+        rare.order.iter().for_each(|id| visit(*id));
+    }
+
     /// All operands, to change them.
     pub fn operands_mut(&mut self) -> impl Iterator<Item = &mut Argument> {
         let indirection = self.rare.as_deref_mut().map(|rare| &mut rare.indirection_ins);

@@ -2,18 +2,23 @@
 
 pub mod access;
 mod argument;
+pub mod builder;
 pub mod edges;
 pub mod expr;
 mod generated;
 pub mod geometry;
 pub mod ids;
 mod inst;
+pub mod links;
 mod module;
 mod names;
 mod open_enum;
 pub mod record;
+mod same;
+pub mod sample;
 mod storage;
 mod value;
+pub mod visit;
 
 pub use argument::{Argument, ImmNumber};
 pub use generated::{enums, ops, records};
@@ -22,5 +27,6 @@ pub use module::{CallBinding, EmptyHolder, Holder, Insts, Module, NameOf, NkiFun
 pub use names::{Names, Sym};
 pub use open_enum::OpenEnum;
 pub use ops::Op;
+pub use same::{Difference, same};
 pub use storage::{AliasEdge, Storage};
 pub use value::{Extra, Members, Value};

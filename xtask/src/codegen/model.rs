@@ -177,6 +177,16 @@ fn ops(tables: &Tables) -> Result<String> {
         let doc = format!("Keys of the op `{}`.", op.name);
         one(&mut out, tables, &op.name, &doc, &op.field, "", false)?;
     }
+    let named = |form: fn(&Storage) -> bool| -> String {
+        let ops = tables.ops.op.iter().filter(|op| form(&storage(op)));
+        ops.map(|op| op.name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let _ = write!(
+        out,
+        "op_from! {{\n    inline {{ {} }}\n    boxed {{ {} }}\n}}\n\n",
+        named(|form| matches!(form, Storage::Inline)),
+        named(|form| matches!(form, Storage::Boxed)),
+    );
     let legacy: Vec<_> = tables.ops.legacy_op.iter().map(|op| format!("{:?}", op.name)).collect();
     let _ = write!(
         out,

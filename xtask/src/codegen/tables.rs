@@ -115,6 +115,22 @@ pub(super) struct RecordTable {
     pub(super) record: BTreeMap<String, Vec<Field>>,
 }
 
+/// The name of an op in snake case. Runs of capitals are one word: `DMACopy` is `dma_copy`.
+pub(super) fn op_snake(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut out = String::new();
+    for (i, c) in chars.iter().enumerate() {
+        let after_lower = i > 0 && !chars[i - 1].is_ascii_uppercase();
+        let before_lower = i > 0 && chars.get(i + 1).is_some_and(char::is_ascii_lowercase);
+        if c.is_ascii_uppercase() && i > 0 && (after_lower && !chars[i - 1].is_ascii_digit() || before_lower)
+        {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
 /// One key of a record or an op.
 #[derive(Deserialize, Clone)]
 pub(super) struct Field {

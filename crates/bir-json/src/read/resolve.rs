@@ -211,9 +211,8 @@ struct Tables {
 impl Reader<'_> {
     /// A name of storage stood before its object: pass 2 looks again.
     pub(super) fn note_early_name(&mut self) {
-        let owner = self.owner(self.holder);
-        if !self.early_names.contains(&owner) {
-            self.early_names.push(owner);
+        if !self.early_names.contains(&self.outermost) {
+            self.early_names.push(self.outermost);
         }
     }
 

@@ -23,6 +23,7 @@ impl Reader<'_> {
     pub(crate) fn function_record(&mut self, nki: bool) -> Result<FuncId> {
         let id = self.module.add_func(Function::default());
         self.holder = Holder::Function(id);
+        self.outermost = self.holder;
         self.locations.clear();
         self.sets.clear();
         self.registers.clear();
@@ -56,6 +57,7 @@ impl Reader<'_> {
     pub(crate) fn queue_record(&mut self) -> Result<QueueId> {
         let id = self.module.add_queue(Queue::default());
         self.holder = Holder::Queue(id);
+        self.outermost = self.holder;
         self.locations.clear();
         self.sets.clear();
         self.registers.clear();
@@ -81,7 +83,7 @@ impl Reader<'_> {
             self.module[block].holder = Holder::Queue(id);
         }
         for holder in &mut self.early_names {
-            if *holder == self.holder {
+            if *holder == self.outermost {
                 *holder = Holder::Queue(id);
             }
         }

@@ -2213,6 +2213,11 @@ record! {
     starts_present { IS_FIRST_REDUCE }
 }
 
+op_from! {
+    inline { GenericCopy AbstractCopy LoadActFuncSet Memset GetGlobalRankId Drain Pool TensorCopy TensorCopyDynamicSrc TensorCopyDynamicDst IndirectCopy TensorTensor BNStats BNBackprop BNBackprop2 Collective DevicePrint SetRandState Dropout DMADescriptor DMADescriptorCopy DMADescriptorReplicate RegisterAlu UnconditionalBranch BranchHint ResetQueueInstance MatchReplace MaxIndexAndMatchReplace TensorCompletion DveReadAccumulator Exponential }
+    boxed { Activation MatmultBase Matmult MatmultSparse GroupResetSemaphores DMA Load Save TensorReduce TensorScalar TensorScalarPtr TensorScalarCache DMACopy StreamShuffle ReadVarAddr GenericIndirectLoad IndirectLoad GenericIndirectSave IndirectSave IndirectSaveAccumulate CollectiveCompute CollectiveSend CollectiveRecv CopyPredicated CustomOp BIRKernel NKIKernel NKIKLIRKernel Rand Iota TensorScalarAffineSelect RangeSelect GetCurProcessingRankID DMATrigger DMADescriptorCCE DMADescriptorTranspose CompareAndBranch Call SwitchQueueInstance CoreBarrier InlineASMBytes MatmultMx Loop DynamicForLoop DMABlock DoWhile TongaReduceMacroSymbolic }
+}
+
 /// Ops that only older documents have. They are read as [`Op::Other`].
 pub const LEGACY_OPS: &[&str] = &[
     "Shuffle",
