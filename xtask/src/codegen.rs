@@ -5,6 +5,7 @@
 
 mod condition;
 mod enums;
+mod features;
 mod json;
 mod model;
 mod op_info;
@@ -59,6 +60,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("roles", roles::generate),
     ("op_info", op_info::generate),
     ("targets", targets::generate),
+    ("features", features::generate),
 ];
 
 /// The first lines of every generated file.

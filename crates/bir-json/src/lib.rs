@@ -11,7 +11,7 @@ mod write;
 
 pub use error::{ReadError, ReadErrorKind};
 pub use lexer::MAX_DEPTH;
-pub use place::Place;
+pub use place::{Place, Places};
 pub use read::{
     Loaded, Oddities, Oddity, OddityKind, Positions, ReadOptions, Unresolved, read, read_with_progress,
 };

@@ -1,6 +1,7 @@
 //! Line, column and JSON path of a byte offset, found by a scan when a message needs them.
 
 use std::fmt;
+use std::ops::Range;
 
 /// A place in a document, for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -22,62 +23,97 @@ enum Step {
 impl Place {
     /// The place of a byte offset. Works on any bytes; in text that is no JSON the path is a guess.
     pub fn of(text: &[u8], offset: usize) -> Place {
-        let offset = offset.min(text.len());
-        let before = &text[..offset];
-        let start = before.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
-        let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
-        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
-        Place { line, column, path: path(text, offset) }
+        Places::new(text).of(offset)
     }
 }
 
-fn path(text: &[u8], offset: usize) -> String {
-    // One entry for each array or object that is open: the member or element that the scan is in.
-    let mut stack: Vec<Option<Step>> = Vec::new();
-    let mut last_string = 0..0;
-    let mut at = 0;
-    while at < offset {
-        match text[at] {
-            b'"' => {
-                let start = at + 1;
-                at = start;
-                while at < text.len() && text[at] != b'"' {
-                    at += if text[at] == b'\\' { 2 } else { 1 };
-                }
-                last_string = start..at.min(text.len());
-            }
-            b'{' => stack.push(None),
-            b'[' => stack.push(Some(Step::Element(0))),
-            b'}' | b']' => {
-                stack.pop();
-            }
-            b':' => {
-                if let Some(top) = stack.last_mut() {
-                    *top = Some(Step::Member(String::from_utf8_lossy(&text[last_string.clone()]).into()));
-                }
-            }
-            b',' => match stack.last_mut() {
-                Some(Some(Step::Element(index))) => *index += 1,
-                Some(member) => *member = None,
-                None => {}
-            },
-            _ => {}
-        }
-        at += 1;
+/// Finds the places of several offsets of one text. Offsets in ascending order cost one pass over the text
+/// together.
+pub struct Places<'a> {
+    text: &'a [u8],
+    /// Up to where lines are counted, how many there were, and where the last one starts.
+    counted: usize,
+    line: usize,
+    line_start: usize,
+    /// Up to where the structure is scanned; may lie past the offset, after a string.
+    at: usize,
+    /// One entry for each array or object that is open: the member or element that the scan is in.
+    stack: Vec<Option<Step>>,
+    last_string: Range<usize>,
+}
+
+impl<'a> Places<'a> {
+    /// Starts at the beginning of a text.
+    pub fn new(text: &'a [u8]) -> Places<'a> {
+        Places { text, counted: 0, line: 1, line_start: 0, at: 0, stack: Vec::new(), last_string: 0..0 }
     }
-    let mut path = String::new();
-    for step in stack.iter().flatten() {
-        match step {
-            Step::Element(index) => path.push_str(&format!("[{index}]")),
-            Step::Member(name) => {
-                if !path.is_empty() {
-                    path.push('.');
+
+    /// The place of a byte offset; see [`Place::of`].
+    pub fn of(&mut self, offset: usize) -> Place {
+        let offset = offset.min(self.text.len());
+        if offset < self.counted {
+            *self = Places::new(self.text);
+        }
+        let passed = &self.text[self.counted..offset];
+        self.line += passed.iter().filter(|&&b| b == b'\n').count();
+        if let Some(at) = passed.iter().rposition(|&b| b == b'\n') {
+            self.line_start = self.counted + at + 1;
+        }
+        self.counted = offset;
+        self.scan(offset);
+        let column = String::from_utf8_lossy(&self.text[self.line_start..offset]).chars().count() + 1;
+        Place { line: self.line, column, path: self.path() }
+    }
+
+    fn scan(&mut self, offset: usize) {
+        let text = self.text;
+        while self.at < offset {
+            match text[self.at] {
+                b'"' => {
+                    let start = self.at + 1;
+                    self.at = start;
+                    while self.at < text.len() && text[self.at] != b'"' {
+                        self.at += if text[self.at] == b'\\' { 2 } else { 1 };
+                    }
+                    self.last_string = start..self.at.min(text.len());
                 }
-                path.push_str(name);
+                b'{' => self.stack.push(None),
+                b'[' => self.stack.push(Some(Step::Element(0))),
+                b'}' | b']' => {
+                    self.stack.pop();
+                }
+                b':' => {
+                    if let Some(top) = self.stack.last_mut() {
+                        let name = String::from_utf8_lossy(&text[self.last_string.clone()]);
+                        *top = Some(Step::Member(name.into()));
+                    }
+                }
+                b',' => match self.stack.last_mut() {
+                    Some(Some(Step::Element(index))) => *index += 1,
+                    Some(member) => *member = None,
+                    None => {}
+                },
+                _ => {}
             }
+            self.at += 1;
         }
     }
-    path
+
+    fn path(&self) -> String {
+        let mut path = String::new();
+        for step in self.stack.iter().flatten() {
+            match step {
+                Step::Element(index) => path.push_str(&format!("[{index}]")),
+                Step::Member(name) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(name);
+                }
+            }
+        }
+        path
+    }
 }
 
 impl fmt::Display for Place {
@@ -101,5 +137,15 @@ mod tests {
         let place = Place::of(text.as_bytes(), at);
         assert_eq!(place.to_string(), "line 2, column 40, at functions[1].x");
         assert_eq!(Place::of(b"", 0).to_string(), "line 1, column 1");
+    }
+
+    #[test]
+    fn places_in_any_order_equal_places_one_by_one() {
+        let text = b"{\"a\": [1,\n {\"b\": \"x\\\"y\"},\n 3], \"c\": \"\xff\"}";
+        let mut ascending = Places::new(text);
+        for offset in 0..=text.len() + 3 {
+            assert_eq!(ascending.of(offset), Place::of(text, offset), "offset {offset}");
+        }
+        assert_eq!(ascending.of(3), Place::of(text, 3));
     }
 }

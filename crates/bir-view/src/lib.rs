@@ -1,1 +1,11 @@
-//! Views of a BIR module: statistics and text.
+//! Views of a BIR module, each first as data and then as text.
+//!
+//! A view takes a [`bir::Module`] and knows neither how it was read nor whether it is legal.
+
+mod features;
+mod generated;
+mod geometry;
+pub mod stats;
+mod table;
+
+pub use features::{Feature, features};

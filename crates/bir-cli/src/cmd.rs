@@ -1,0 +1,49 @@
+//! The commands, one file each with its options and its `run`.
+
+mod completions;
+mod demo;
+mod man;
+mod roundtrip;
+mod stats;
+
+use crate::report::{Context, Result};
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Opts),
+    Roundtrip(roundtrip::Opts),
+    Stats(stats::Opts),
+    Completions(completions::Opts),
+    Man(man::Opts),
+}
+
+/// How a command ended that was not stopped by a fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Status {
+    /// Done, or nothing found.
+    Clean,
+    /// Errors or differences were found.
+    Found,
+}
+
+impl Status {
+    /// The exit status of the program.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Status::Clean => 0,
+            Status::Found => 1,
+        }
+    }
+}
+
+impl Command {
+    pub(crate) fn run(&self, context: &Context) -> Result<Status> {
+        match self {
+            Command::Demo(opts) => opts.run(context),
+            Command::Roundtrip(opts) => opts.run(context),
+            Command::Stats(opts) => opts.run(context),
+            Command::Completions(opts) => opts.run(),
+            Command::Man(opts) => opts.run(),
+        }
+    }
+}

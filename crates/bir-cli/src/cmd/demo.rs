@@ -1,0 +1,74 @@
+//! `bir demo`: a sample module and what every stage says of it.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use bir_json::WriteOptions;
+use clap::Parser;
+
+use super::Status;
+use crate::output::Output;
+use crate::report::{Context, Fault, Result};
+use crate::sample;
+
+/// Write the built-in sample module and run it through every stage
+///
+/// The first thing to run. Each stage is a command of this program, shown as you would type it, with what it prints.
+#[derive(clap::Args)]
+pub(crate) struct Opts {
+    /// Folder for the files that are written
+    #[arg(value_name = "DIR", default_value = "bir-demo")]
+    dir: PathBuf,
+}
+
+/// A stage: what it shows, and the command. `MODULE` stands for the sample's file, `DIR` for the folder.
+struct Stage {
+    shows: &'static str,
+    command: &'static [&'static str],
+}
+
+/// Every stage in order. A new part of the program adds its own.
+const STAGES: &[Stage] = &[
+    Stage {
+        shows: "Read the module, write it again: not a byte differs.",
+        command: &["roundtrip", "--check", "MODULE"],
+    },
+    Stage { shows: "What it is made of, and what it needs.", command: &["stats", "MODULE"] },
+];
+
+impl Opts {
+    pub(crate) fn run(&self, context: &Context) -> Result<Status> {
+        let dir = self.dir.display().to_string();
+        fs::create_dir_all(&self.dir).map_err(|error| Fault::io("create", &dir, &error))?;
+        let path = self.dir.join(format!("{}.json", sample::NAME));
+        let module = sample::module();
+        Output::file(&path)?.write_with(|sink| {
+            bir_json::write(&module, sink, &WriteOptions::default())?;
+            sink.write_all(b"\n")
+        })?;
+        let path = path.display().to_string();
+        say(&format!("{}\nIt is in {path}.\n", sample::ABOUT))?;
+        for stage in STAGES {
+            let words = stage.command.iter().map(|word| match *word {
+                "MODULE" => path.clone(),
+                "DIR" => dir.clone(),
+                word => word.to_owned(),
+            });
+            let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
+            say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;
+            let cli = crate::Cli::try_parse_from(&words).map_err(|error| Fault::new(error.to_string()))?;
+            if cli.command.run(context)? != Status::Clean {
+                return Err(Fault::new(format!("`{}` does not like its own sample", words.join(" "))));
+            }
+        }
+        say(&format!("\nNow try them on a dump of your own. The sample stays in {dir}.\n"))?;
+        Ok(Status::Clean)
+    }
+}
+
+fn say(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    let said = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    said.map_err(|error| Fault::io("write", "standard output", &error))
+}

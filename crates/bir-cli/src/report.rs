@@ -1,0 +1,337 @@
+//! What the program tells people on standard error: faults with their place, warnings, notes.
+
+use std::env;
+use std::fmt::{self, Write as _};
+use std::io::{self, IsTerminal, Write};
+
+use anstyle::{AnsiColor, Style};
+use bir_json::{Oddities, OddityKind, Place, Places, ReadError};
+
+/// Options of every command.
+#[derive(clap::Args)]
+pub(crate) struct GlobalOpts {
+    /// Form of the output
+    #[arg(long, global = true, value_enum, default_value = "text", help_heading = "Global options")]
+    format: Format,
+    /// Colours in messages
+    #[arg(long, global = true, value_enum, default_value = "auto", help_heading = "Global options")]
+    color: When,
+    /// Say nothing but errors
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    quiet: bool,
+    /// Say more: every oddity of a document rather than their number
+    #[arg(short, long, global = true, help_heading = "Global options")]
+    verbose: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Format {
+    /// For people.
+    Text,
+    /// For programs; the form is stable.
+    Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum When {
+    /// When standard error is a terminal and NO_COLOR is not set.
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verbosity {
+    Quiet,
+    Normal,
+    Verbose,
+}
+
+/// How the program was asked to speak.
+pub(crate) struct Context {
+    pub(crate) format: Format,
+    verbosity: Verbosity,
+    color: bool,
+}
+
+pub(crate) type Result<T, E = Box<Fault>> = std::result::Result<T, E>;
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    message: String,
+    at: Option<Spot>,
+    notes: Vec<String>,
+    closed_pipe: bool,
+}
+
+/// A place in a file, with the line to show.
+#[derive(Debug)]
+struct Spot {
+    file: String,
+    place: Place,
+    excerpt: Option<Excerpt>,
+}
+
+/// A part of a line, and the column of the place in it, from 0.
+#[derive(Debug)]
+struct Excerpt {
+    text: String,
+    column: usize,
+}
+
+impl Fault {
+    pub(crate) fn new(message: impl Into<String>) -> Box<Fault> {
+        Box::new(Fault { message: message.into(), at: None, notes: Vec::new(), closed_pipe: false })
+    }
+
+    /// Something that the system refused to do with a file.
+    pub(crate) fn io(what: &str, file: &str, error: &io::Error) -> Box<Fault> {
+        let mut fault = Fault::new(format!("cannot {what} {file}: {error}"));
+        fault.closed_pipe = error.kind() == io::ErrorKind::BrokenPipe;
+        fault
+    }
+
+    /// A document that cannot be read.
+    pub(crate) fn read(file: &str, text: &[u8], error: &ReadError) -> Box<Fault> {
+        let mut fault = Fault::new(error.kind.to_string());
+        fault.at = Some(Spot::of(file, text, error.offset));
+        fault
+    }
+
+    /// A text that is not what it should be from `offset` on; `expected` is the line that should stand there, the
+    /// same up to `column`.
+    pub(crate) fn differs(
+        file: &str,
+        text: &[u8],
+        offset: usize,
+        message: &str,
+        column: usize,
+        expected: &[u8],
+    ) -> Box<Fault> {
+        let mut fault = Fault::new(message);
+        fault.at = Some(Spot::of(file, text, offset));
+        let newline = expected[column..].iter().position(|&b| b == b'\n').map(|at| at + column);
+        let (before, after) = (&expected[..column], &expected[column..newline.unwrap_or(expected.len())]);
+        let (before, after) = (printable(before), printable(after));
+        let cut = before.len().saturating_sub(AROUND);
+        let line: String = before[cut..].iter().chain(after.iter().take(AROUND)).collect();
+        fault.note(match (line.trim().is_empty(), newline, offset >= text.len()) {
+            (true, None, _) => "the canonical form ends here".to_owned(),
+            (true, Some(_), true) => "the canonical form ends with a newline".to_owned(),
+            (_, Some(_), true) if after.is_empty() => "the canonical form ends with a newline".to_owned(),
+            _ => format!("expected: {}", line.trim()),
+        })
+    }
+
+    pub(crate) fn note(mut self: Box<Self>, note: impl Into<String>) -> Box<Fault> {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Whether the reader of the output went away: no reason to say anything.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        self.closed_pipe
+    }
+}
+
+/// Characters of a long line that are shown on each side of a place.
+const AROUND: usize = 60;
+
+impl Spot {
+    fn of(file: &str, text: &[u8], offset: usize) -> Spot {
+        let offset = offset.min(text.len());
+        // Dumps may be one line of gigabytes: no more is looked at than may be shown.
+        let start = text[..offset].iter().rev().take(4 * AROUND).position(|&b| b == b'\n');
+        let start = start.map_or(offset.saturating_sub(4 * AROUND), |back| offset - back);
+        let before: Vec<char> = printable(&text[start..offset]);
+        let after: Vec<char> = {
+            let line = &text[offset..text.len().min(offset + 4 * AROUND)];
+            printable(line.split(|&b| b == b'\n').next().unwrap_or(line))
+        };
+        let cut = before.len().saturating_sub(AROUND);
+        let shown: String = before[cut..].iter().chain(after.iter().take(AROUND)).collect();
+        let blanks = shown.chars().take_while(|c| *c == ' ').count().min(before.len() - cut);
+        let excerpt = Excerpt {
+            text: shown.chars().skip(blanks).collect::<String>().trim_end().to_owned(),
+            column: before.len() - cut - blanks,
+        };
+        let excerpt = Some(excerpt).filter(|excerpt| !excerpt.text.is_empty());
+        Spot { file: file.to_owned(), place: Place::of(text, offset), excerpt }
+    }
+}
+
+/// Text from a document or the system as a message may show it: nothing that moves a cursor, and no names of a
+/// megabyte.
+fn clean(text: &str) -> String {
+    const SHOWN: usize = 400;
+    const EACH_END: usize = 120;
+    let chars = printable(text.as_bytes());
+    if chars.len() <= SHOWN {
+        return chars.into_iter().collect();
+    }
+    let (start, end) = (&chars[..EACH_END], &chars[chars.len() - EACH_END..]);
+    start.iter().chain(&[' ', '.', '.', '.', ' ']).chain(end).collect()
+}
+
+/// Text that leaves a terminal as it is.
+fn printable(bytes: &[u8]) -> Vec<char> {
+    let text = String::from_utf8_lossy(bytes);
+    text.chars()
+        .map(|c| {
+            if c == '\t' {
+                ' '
+            } else if c.is_control() {
+                '\u{fffd}'
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+const NOTE: Style = AnsiColor::Cyan.on_default().bold();
+const FRAME: Style = AnsiColor::Blue.on_default().bold();
+
+impl Context {
+    pub(crate) fn new(opts: &GlobalOpts) -> Context {
+        let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let color = match opts.color {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => {
+                let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+                !set("NO_COLOR") && !dumb && io::stderr().is_terminal()
+            }
+        };
+        let verbosity = match (opts.quiet, opts.verbose) {
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
+        };
+        Context { format: opts.format, verbosity, color }
+    }
+
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.verbosity == Verbosity::Quiet
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbosity == Verbosity::Verbose
+    }
+
+    /// Says what went wrong.
+    pub(crate) fn error(&self, fault: &Fault) {
+        let mut text = self.styled(ERROR, "error:") + " " + &clean(&fault.message) + "\n";
+        if let Some(Spot { file, place, excerpt }) = &fault.at {
+            let margin = " ".repeat(place.line.to_string().len());
+            let (arrow, bar) = (self.styled(FRAME, "-->"), self.styled(FRAME, "|"));
+            let _ = writeln!(text, "{margin} {arrow} {}:{}:{}", clean(file), place.line, place.column);
+            if let Some(Excerpt { text: line, column }) = excerpt {
+                let number = self.styled(FRAME, &place.line.to_string());
+                let caret = self.styled(ERROR, "^");
+                let _ = writeln!(text, "{margin} {bar}\n{number} {bar} {line}");
+                let _ = writeln!(text, "{margin} {bar} {}{caret}", " ".repeat(*column));
+            }
+            if !place.path.is_empty() {
+                let _ = writeln!(text, "{margin} {} at {}", self.styled(FRAME, "="), clean(&place.path));
+            }
+        }
+        for note in &fault.notes {
+            let _ = writeln!(text, "{} {}", self.styled(NOTE, "note:"), clean(note));
+        }
+        say(&text);
+    }
+
+    /// Says what was odd about a document: one line for each kind, or with `-v` one for each oddity as well.
+    /// `dropped`: unknown members are not in the output.
+    pub(crate) fn oddities(&self, file: &str, text: &[u8], oddities: &Oddities, dropped: bool) {
+        if self.is_quiet() {
+            return;
+        }
+        let mut kept: Vec<_> = oddities.iter().collect();
+        kept.sort_by_key(|oddity| oddity.offset);
+        let mut places = Places::new(text);
+        let mut said = String::new();
+        let mut firsts: [Option<String>; OddityKind::ALL.len()] = Default::default();
+        for oddity in kept {
+            let first = &mut firsts[oddity.kind as usize];
+            if first.is_some() && !self.is_verbose() {
+                continue;
+            }
+            let place = Located { file, place: &places.of(oddity.offset) };
+            if self.is_verbose() {
+                let _ = writeln!(said, "{} {place}: {}", self.styled(NOTE, "note:"), clean(&oddity.message));
+            }
+            first.get_or_insert_with(|| format!("{place}: {}", clean(&oddity.message)));
+        }
+        for kind in OddityKind::ALL {
+            let count = oddities.count(kind);
+            let Some(first) = &firsts[kind as usize] else { continue };
+            let label = match kind.is_strict_error() {
+                true => self.styled(WARNING, "warning:"),
+                false => self.styled(NOTE, "note:"),
+            };
+            let fate = match kind {
+                OddityKind::UnknownMember | OddityKind::Misfit if dropped => ", dropped",
+                OddityKind::UnknownMember | OddityKind::Misfit => ", kept",
+                _ => "",
+            };
+            let what = if count == 1 { singular(kind) } else { kind.plural() };
+            let _ = writeln!(said, "{label} {count} {what}{fate}; first at {first}");
+        }
+        say(&said);
+    }
+
+    /// Says something that matters, but is no fault.
+    pub(crate) fn hint(&self, text: &str) {
+        if !self.is_quiet() {
+            say(&format!("{} {text}\n", self.styled(NOTE, "note:")));
+        }
+    }
+
+    fn styled(&self, style: Style, text: &str) -> String {
+        if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+/// A place on one line: `FILE:LINE:COLUMN (PATH)`.
+struct Located<'a> {
+    file: &'a str,
+    place: &'a Place,
+}
+
+impl fmt::Display for Located<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", clean(self.file), self.place.line, self.place.column)?;
+        if !self.place.path.is_empty() {
+            write!(f, " ({})", clean(&self.place.path))?;
+        }
+        Ok(())
+    }
+}
+
+fn singular(kind: OddityKind) -> &'static str {
+    match kind {
+        OddityKind::UnknownMember => "unknown member",
+        OddityKind::Misfit => "value that does not fit the type of its key",
+        OddityKind::UnknownName => "unknown enum name",
+        OddityKind::MisplacedNull => "misplaced null (DOC-01)",
+        OddityKind::DuplicateKey => "duplicate key",
+        OddityKind::NameCollision => "name collision",
+        OddityKind::MissingKey => "missing required key",
+        OddityKind::LegacyForm => "older form",
+        OddityKind::MovedImmediate => "immediate moved to the inputs",
+        OddityKind::Unresolved => "unresolved name",
+        OddityKind::UnknownAxis => "unknown loop axis",
+        OddityKind::BadAlias => "alias outside DRAM",
+        other => other.plural(),
+    }
+}
+
+fn say(text: &str) {
+    // Nobody can be told that standard error is gone.
+    let _ = io::stderr().write_all(text.as_bytes());
+}

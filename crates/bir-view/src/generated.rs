@@ -1,0 +1,3 @@
+//! Code generated from the tables in `spec/` by `cargo xtask codegen`.
+
+pub(crate) mod features;
