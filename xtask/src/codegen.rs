@@ -3,11 +3,16 @@
 //! A generator is a function from the tables to files. This module runs all of them, formats what they give
 //! with rustfmt, and writes the files, or with `--check` says which ones are not current.
 
+mod condition;
 mod enums;
 mod features;
 mod json;
 mod model;
+mod op_info;
+mod roles;
 mod tables;
+mod targets;
+mod visit;
 
 use std::fs;
 use std::io::Write;
@@ -52,6 +57,10 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("model", model::generate),
     ("json", json::generate),
     ("features", features::generate),
+    ("visit", visit::generate),
+    ("roles", roles::generate),
+    ("op_info", op_info::generate),
+    ("targets", targets::generate),
 ];
 
 /// The first lines of every generated file.

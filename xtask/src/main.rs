@@ -1,7 +1,9 @@
 //! Developer commands. `cargo xtask help` lists them.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod bench;
 mod codegen;
+mod gen_module;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -17,10 +19,16 @@ struct Cli {
 enum Command {
     /// Generate Rust code from the tables in spec/.
     Codegen(codegen::Opts),
+    /// Measure reading and writing of modules, side by side with the peer.
+    Bench(bench::Opts),
+    /// Write a realistic module of any size, for benchmarks and checks.
+    GenModule(gen_module::Opts),
 }
 
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Codegen(opts) => codegen::run(&opts),
+        Command::Bench(opts) => bench::run(&opts),
+        Command::GenModule(opts) => gen_module::run(&opts),
     }
 }

@@ -42,13 +42,19 @@ impl<'a> Lexer<'a> {
     }
 
     /// The first byte of the next token, which is not consumed. 0 at the end of the text.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn peek(&mut self) -> u8 {
-        let bytes = self.text.as_bytes();
+        match self.text.as_bytes().get(self.pos) {
+            Some(&byte) if byte > b' ' => byte,
+            _ => self.peek_after_space(),
+        }
+    }
+
+    fn peek_after_space(&mut self) -> u8 {
         loop {
-            match bytes.get(self.pos) {
+            match self.byte() {
                 Some(b' ' | b'\n' | b'\r' | b'\t') => self.skip_space(),
-                Some(&byte) => return byte,
+                Some(byte) => return byte,
                 None => return 0,
             }
         }
@@ -86,7 +92,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// Consumes a byte when it is next.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, byte: u8) -> bool {
         let next = self.peek() == byte;
         self.pos += usize::from(next);
@@ -129,23 +135,40 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Reads a non-negative integer of up to 18 digits when that is what comes; else nothing is consumed.
+    #[inline(always)]
+    pub(crate) fn short_integer(&mut self) -> Option<u64> {
+        let bytes = self.text.as_bytes();
+        let mut end = self.pos;
+        let mut value = 0u64;
+        let stop = loop {
+            let digit = bytes.get(end).copied().unwrap_or(0).wrapping_sub(b'0');
+            if digit > 9 {
+                break digit.wrapping_add(b'0');
+            }
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            end += 1;
+        };
+        let length = end - self.pos;
+        let leading_zero = length > 1 && bytes[self.pos] == b'0';
+        if length == 0 || length > 18 || leading_zero || matches!(stop, b'.' | b'e' | b'E') {
+            return None;
+        }
+        self.pos = end;
+        Some(value)
+    }
+
     /// Reads a number whose first byte was seen.
     #[inline]
     pub(crate) fn number(&mut self) -> Result<Number> {
-        // Most numbers of a module are one or two digits.
-        let bytes = self.text.as_bytes();
-        if let Some(&[a, b, c]) = bytes.get(self.pos..self.pos + 3).and_then(|s| s.first_chunk::<3>()) {
-            let ends = |byte: u8| matches!(byte, b',' | b']' | b'}' | b'\n');
-            if a.is_ascii_digit() && ends(b) {
-                self.pos += 1;
-                return Ok(Number::Unsigned(u64::from(a - b'0')));
-            }
-            if a.is_ascii_digit() && a != b'0' && b.is_ascii_digit() && ends(c) {
-                self.pos += 2;
-                return Ok(Number::Unsigned(u64::from(a - b'0') * 10 + u64::from(b - b'0')));
-            }
+        match self.short_integer() {
+            Some(value) => Ok(Number::Unsigned(value)),
+            None => self.any_number(),
         }
-        match parse_number(&bytes[self.pos..]) {
+    }
+
+    fn any_number(&mut self) -> Result<Number> {
+        match parse_number(&self.text.as_bytes()[self.pos..]) {
             Ok((number, length)) => {
                 self.pos += length;
                 Ok(number)
@@ -163,14 +186,27 @@ impl<'a> Lexer<'a> {
     /// Reads a string whose opening quote was seen.
     #[inline]
     pub(crate) fn string(&mut self) -> Result<Cow<'a, str>> {
+        match self.plain_string() {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => {
+                let start = self.pos + 1;
+                let end = plain_end(self.text.as_bytes(), start);
+                self.escaped_string(start, end).map(Cow::Owned)
+            }
+        }
+    }
+
+    /// Reads a string that has no escapes; else nothing is consumed.
+    #[inline(always)]
+    pub(crate) fn plain_string(&mut self) -> Option<&'a str> {
         let start = self.pos + 1;
         let bytes = self.text.as_bytes();
         let end = plain_end(bytes, start);
-        if bytes.get(end) == Some(&b'"') {
-            self.pos = end + 1;
-            return Ok(Cow::Borrowed(&self.text[start..end]));
+        if bytes.get(end) != Some(&b'"') {
+            return None;
         }
-        self.escaped_string(start, end).map(Cow::Owned)
+        self.pos = end + 1;
+        Some(&self.text[start..end])
     }
 
     fn escaped_string(&mut self, start: usize, mut at: usize) -> Result<String> {
@@ -267,6 +303,31 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Consumes a member name, given in quotes, and the colon, when they are next. `None` leaves the lexer anywhere.
+    #[inline(always)]
+    pub(crate) fn take_key<const N: usize>(&mut self, quoted: &[u8; N]) -> Option<()> {
+        self.peek();
+        let next = self.text.as_bytes().get(self.pos..)?.first_chunk::<N>()?;
+        if next != quoted {
+            return None;
+        }
+        self.pos += N;
+        self.take(b':').then_some(())
+    }
+
+    /// Whether some text is next.
+    #[inline(always)]
+    pub(crate) fn looks_at<const N: usize>(&mut self, text: &[u8; N]) -> bool {
+        self.peek();
+        self.text.as_bytes()[self.pos.min(self.text.len())..].first_chunk::<N>() == Some(text)
+    }
+
+    /// Consumes a string without escapes when it is next. `None` leaves the lexer anywhere.
+    #[inline(always)]
+    pub(crate) fn take_string(&mut self) -> Option<&'a str> {
+        if self.peek() == b'"' { self.plain_string() } else { None }
+    }
+
     /// Skips a value. It is checked for syntax as strictly as one that is read.
     pub(crate) fn skip_value(&mut self) -> Result<()> {
         match self.peek() {
@@ -317,8 +378,24 @@ impl<'a> Lexer<'a> {
         Ok(key)
     }
 
+    /// Reads the key of a member and the colon, when the key has no escapes; else nothing is consumed.
+    #[inline(always)]
+    pub(crate) fn plain_key(&mut self) -> Option<&'a str> {
+        if self.peek() != b'"' {
+            return None;
+        }
+        let start = self.pos;
+        let key = self.plain_string()?;
+        if self.peek() != b':' {
+            self.pos = start;
+            return None;
+        }
+        self.pos += 1;
+        Some(key)
+    }
+
     /// After a member: true when another one follows, false when the object ends here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_member(&mut self) -> Result<bool> {
         match self.peek() {
             b',' => {
@@ -334,7 +411,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// After an element: true when another one follows, false when the array ends here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_element(&mut self) -> Result<bool> {
         match self.peek() {
             b',' => {
@@ -357,7 +434,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// Offset of the first byte from `at` on that is a quote, a backslash or a control character.
-#[inline]
+#[inline(always)]
 pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
     const LOW: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;

@@ -12,6 +12,8 @@ mod write;
 pub use error::{ReadError, ReadErrorKind};
 pub use lexer::MAX_DEPTH;
 pub use place::{Place, Places};
-pub use read::{Loaded, Oddities, Oddity, OddityKind, Positions, ReadOptions, Unresolved, read};
+pub use read::{
+    Loaded, Oddities, Oddity, OddityKind, Positions, ReadOptions, Unresolved, read, read_with_progress,
+};
 pub use value::{parse_value, value_to_string};
 pub use write::{Style, WriteOptions, to_string, write};

@@ -92,10 +92,13 @@ pub fn parse_number(text: &[u8]) -> Result<(Number, usize), NumberError> {
 
 /// Appends `value` in decimal.
 pub fn write_u64(out: &mut Vec<u8>, value: u64) {
-    if value < 10 {
-        out.push(b'0' + value as u8);
-        return;
-    }
+    let (digits, start) = digits(value);
+    out.extend_from_slice(&digits[start..]);
+}
+
+/// The decimal digits of `value`: they are at the end of the array, from the given index on.
+#[inline]
+pub(crate) fn digits(value: u64) -> ([u8; 20], usize) {
     let mut buffer = [0; 20];
     let mut start = buffer.len();
     let mut rest = value;
@@ -111,7 +114,7 @@ pub fn write_u64(out: &mut Vec<u8>, value: u64) {
         start -= 1;
         buffer[start] = b'0' + rest as u8;
     }
-    out.extend_from_slice(&buffer[start..]);
+    (buffer, start)
 }
 
 /// Appends `value` in decimal.

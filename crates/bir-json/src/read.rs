@@ -1,17 +1,21 @@
 //! The two-pass reader. Pass 1 makes all objects, pass 2 resolves references by name. spec: bir-json 11
 
+mod accesses;
+mod canonical;
 mod codec;
+mod dependencies;
 mod expr;
-mod header;
+mod instruction;
 mod legacy;
 mod oddities;
+mod operand;
 mod resolve;
 mod storage;
 
 use std::borrow::Cow;
 
 use bir::enums::InstructionType;
-use bir::ids::{BlockId, Id, InstId, LocId, RegId, SetId};
+use bir::ids::{BlockId, Id, InstId, LocId, QueueId, RegId, SetId};
 use bir::record::{FieldSpec, Fields, Presence};
 use bir::{Extra, Holder, Members, Module, OpenEnum, Sym, Value};
 use smallvec::SmallVec;
@@ -85,11 +89,30 @@ impl Positions {
 /// assert_eq!(error.place(br#"{"functions": 7}"#).to_string(), "line 1, column 15, at functions");
 /// ```
 pub fn read(text: &[u8], options: &ReadOptions) -> Result<Loaded, ReadError> {
-    read_document(text, options).map_err(|error| *error)
+    read_with_progress(text, options, &mut |_| {})
 }
 
-fn read_document(text: &[u8], options: &ReadOptions) -> Result<Loaded> {
-    let mut reader = Reader::new(utf8(text)?, *options);
+/// Reads a document as [`read`] does and tells how far it is, every megabyte or so: `progress` is given the number
+/// of bytes that have been read. A caller that maps a file can let go of those pages; they are looked at again
+/// only for a message, or where a document is odd. The count starts again once, after the check for UTF-8.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with_progress(
+    text: &[u8],
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(usize),
+) -> Result<Loaded, ReadError> {
+    read_document(text, options, progress).map_err(|error| *error)
+}
+
+/// Bytes between two calls of the progress function.
+const PROGRESS_STEP: usize = 1 << 20;
+
+fn read_document(text: &[u8], options: &ReadOptions, progress: &mut dyn FnMut(usize)) -> Result<Loaded> {
+    let text = utf8(text)?;
+    progress(text.len());
+    let mut reader = Reader::new(text, *options, progress);
     let wrapped = reader.document()?;
     reader.lexer.end()?;
     reader.check_versions()?;
@@ -109,6 +132,8 @@ pub(crate) fn utf8(text: &[u8]) -> Result<&str> {
 
 /// State of pass 1, and what it leaves to pass 2.
 pub(crate) struct Reader<'a> {
+    progress: &'a mut dyn FnMut(usize),
+    progress_at: usize,
     pub(crate) lexer: Lexer<'a>,
     pub(crate) module: Module,
     pub(crate) oddities: Oddities,
@@ -118,14 +143,28 @@ pub(crate) struct Reader<'a> {
     /// Offsets of the first expression, and of the first one that only version 1 has.
     first_expr: Option<usize>,
     first_v1_expr: Option<usize>,
-    /// Owner of the blocks that are read.
+    /// Owner of the blocks that are read, and the function or queue around it.
     holder: Holder,
+    outermost: Holder,
     /// Storage of the function that is read, by name.
     locations: SymMap<LocId>,
     sets: SymMap<SetId>,
     registers: SymMap<RegId>,
     /// Functions and queues in which a storage name was met before its object.
     early_names: Vec<Holder>,
+    /// Queues by name, those that were only named included; and those that were read.
+    queue_table: SymMap<QueueId>,
+    queues_read: hashbrown::HashSet<QueueId>,
+    /// Instructions of all functions by name; those of main come first.
+    inst_table: SymMap<InstId>,
+    /// Instructions that name blocks, instructions or functions.
+    pending: Vec<InstId>,
+    /// Searches for the place of a name that were made.
+    searches: usize,
+    /// Instructions of the function or queue that is read, by name.
+    inst_names: resolve::InstNames,
+    /// Operands of the function or queue that is read, by their text.
+    accesses: accesses::Accesses<'a>,
     /// Dependencies by name, for pass 2.
     edges: Vec<RawEdge>,
     /// Extra elements of those dependencies that have some, in order.
@@ -140,6 +179,8 @@ pub(crate) struct Reader<'a> {
     /// Block and opcode of the instruction that is read.
     current_block: BlockId,
     current_opcode: InstructionType,
+    /// Blocks of a body that were read before the opcode.
+    body: Option<instruction::Body>,
 }
 
 /// A type that a member may have.
@@ -189,8 +230,10 @@ pub(crate) struct Member<'a> {
 type OpMembers<'a> = SmallVec<[Member<'a>; 16]>;
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a str, options: ReadOptions) -> Reader<'a> {
+    fn new(text: &'a str, options: ReadOptions, progress: &'a mut dyn FnMut(usize)) -> Reader<'a> {
         Reader {
+            progress,
+            progress_at: PROGRESS_STEP,
             lexer: Lexer::new(text),
             module: Module::default(),
             oddities: Oddities::default(),
@@ -200,10 +243,18 @@ impl<'a> Reader<'a> {
             first_expr: None,
             first_v1_expr: None,
             holder: Holder::Function(Id::new(0)),
+            outermost: Holder::Function(Id::new(0)),
             locations: SymMap::default(),
             sets: SymMap::default(),
             registers: SymMap::default(),
             early_names: Vec::new(),
+            queue_table: SymMap::default(),
+            queues_read: hashbrown::HashSet::new(),
+            inst_table: SymMap::default(),
+            pending: Vec::new(),
+            searches: 0,
+            inst_names: resolve::InstNames::default(),
+            accesses: accesses::Accesses::default(),
             edges: Vec::new(),
             edge_extras: Vec::new(),
             aliases: Vec::new(),
@@ -212,6 +263,16 @@ impl<'a> Reader<'a> {
             set_has_class: false,
             current_block: Id::new(0),
             current_opcode: InstructionType::Generic,
+            body: None,
+        }
+    }
+
+    /// Tells how far the reader is, when it is time to.
+    #[inline]
+    fn tell_progress(&mut self) {
+        if self.lexer.pos() >= self.progress_at {
+            (self.progress)(self.lexer.pos());
+            self.progress_at = self.lexer.pos() + PROGRESS_STEP;
         }
     }
 
@@ -261,7 +322,7 @@ impl<'a> Reader<'a> {
 
     /// Calls `member` for each member of an object, with the lexer at the value. `member` gives false to stop;
     /// the lexer is then wherever it was left.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn each_member(
         &mut self,
         mut member: impl FnMut(&mut Self, Cow<'a, str>, usize) -> Result<bool>,
@@ -271,7 +332,10 @@ impl<'a> Reader<'a> {
             loop {
                 self.lexer.peek();
                 let at = self.lexer.pos();
-                let key = self.lexer.key()?;
+                let key = match self.lexer.plain_key() {
+                    Some(key) => Cow::Borrowed(key),
+                    None => self.lexer.key()?,
+                };
                 if !member(self, key, at)? {
                     return Ok(());
                 }
@@ -285,7 +349,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Calls `element` for each element of an array.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn each_element(
         &mut self,
         expected: &'static str,
@@ -476,12 +540,18 @@ impl<'a> Reader<'a> {
         Ok(false)
     }
 
+    #[inline]
     pub(crate) fn sym(&mut self, expected: &'static str) -> Result<Sym> {
         if self.lexer.peek() != b'"' {
             return self.lexer.wrong_type(expected);
         }
-        let text = self.lexer.string()?;
-        self.intern(&text)
+        match self.lexer.plain_string() {
+            Some(text) => self.intern(text),
+            None => {
+                let text = self.lexer.string()?;
+                self.intern(&text)
+            }
+        }
     }
 
     pub(crate) fn intern(&mut self, text: &str) -> Result<Sym> {
@@ -495,7 +565,25 @@ impl<'a> Reader<'a> {
         Ok(self.module.names.intern(text))
     }
 
+    #[inline]
     pub(crate) fn open_enum<E: OpenEnum>(&mut self) -> Result<E> {
+        let at = {
+            self.lexer.peek();
+            self.lexer.pos()
+        };
+        if self.lexer.peek() == b'"'
+            && let Some(name) = self.lexer.plain_string()
+            && let Some(value) = E::parse(name)
+        {
+            return Ok(value);
+        }
+        self.lexer.seek(at);
+        self.odd_enum()
+    }
+
+    /// A name that the table does not have, an escaped one, or a number.
+    #[cold]
+    fn odd_enum<E: OpenEnum>(&mut self) -> Result<E> {
         match self.lexer.peek() {
             b'"' => {
                 let at = self.lexer.pos();

@@ -1,5 +1,6 @@
 //! The canonical writer. spec: bir-json 13, 14
 
+mod accesses;
 mod codec;
 mod expr;
 mod header;
@@ -12,7 +13,15 @@ use bir::Module;
 
 pub(crate) use codec::{Write, WriteRecord};
 pub(crate) use object::Object;
-pub(crate) use out::Out;
+pub(crate) use out::{Key, Out};
+
+/// A member name known at compile time.
+macro_rules! key {
+    ($name:literal) => {
+        const { &$crate::write::Key::new($name) }
+    };
+}
+pub(crate) use key;
 
 /// Layout of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +49,18 @@ pub(crate) struct Writer<'a, 'w> {
     pub(crate) out: Out<'w>,
     pub(crate) module: &'a Module,
     pub(crate) drop_unknown: bool,
+    accesses: accesses::Accesses,
+}
+
+impl<'a, 'w> Writer<'a, 'w> {
+    fn new(
+        module: &'a Module,
+        sink: &'w mut dyn io::Write,
+        style: Style,
+        drop_unknown: bool,
+    ) -> Writer<'a, 'w> {
+        Writer { out: Out::new(sink, style), module, drop_unknown, accesses: Default::default() }
+    }
 }
 
 /// Writes a module in canonical form, without a newline at the end.
@@ -54,8 +75,7 @@ pub(crate) struct Writer<'a, 'w> {
 /// assert_eq!(text, b"{\n  \"arch\": \"gen3\",\n  \"functions\": [],\n  \"version\": 2\n}");
 /// ```
 pub fn write(module: &Module, sink: &mut dyn io::Write, options: &WriteOptions) -> io::Result<()> {
-    let mut writer =
-        Writer { out: Out::new(sink, options.style), module, drop_unknown: options.drop_unknown };
+    let mut writer = Writer::new(module, sink, options.style, options.drop_unknown);
     if options.wrap {
         writer.out.open(b'{');
         writer.out.separate(true);
@@ -72,7 +92,7 @@ pub fn write(module: &Module, sink: &mut dyn io::Write, options: &WriteOptions) 
 /// An expression as a free-form value.
 pub(crate) fn expr_value(module: &Module, id: bir::ids::ExprId) -> bir::Value {
     let mut text = Vec::new();
-    let mut writer = Writer { out: Out::new(&mut text, Style::Compact), module, drop_unknown: false };
+    let mut writer = Writer::new(module, &mut text, Style::Compact, false);
     writer.expr(id);
     writer.out.finish().expect("writing to memory does not fail");
     crate::value::parse_value(&text).expect("the writer gives JSON")

@@ -44,6 +44,8 @@ pub struct Instruction {
     pub sync_info: Option<Box<SyncInfo>>,
     /// Where it comes from in the source.
     pub debug: Option<Box<DebugInfo>>,
+    /// Names of passes; `None` means the default of the backend, which is not an empty list.
+    pub optin_passes: Option<Box<[Sym]>>,
     rare: Option<Box<Rare>>,
 }
 
@@ -60,8 +62,6 @@ pub struct Rare {
     pub predicates: Vec<Value>,
     /// Symbolic schedule position.
     pub order: Vec<ExprId>,
-    /// Names of passes; `None` means the default of the backend, which is not an empty list.
-    pub optin_passes: Option<Vec<Sym>>,
     /// Semaphore of the triggered DMA block; derived, kept as read.
     pub dma_trigger_debug_update_semaphore_id: Option<u32>,
     /// Dependencies on names that no instruction has.
@@ -76,7 +76,6 @@ static NO_RARE: Rare = Rare {
     loopnest: Vec::new(),
     predicates: Vec::new(),
     order: Vec::new(),
-    optin_passes: None,
     dma_trigger_debug_update_semaphore_id: None,
     missing_edges: Vec::new(),
     extra: Extra::NONE,
@@ -119,6 +118,7 @@ impl Instruction {
             loop_carried_dependencies: EdgeSet::default(),
             sync_info: None,
             debug: None,
+            optin_passes: None,
             rare: None,
         }
     }
@@ -174,6 +174,17 @@ impl Instruction {
         ins.chain(indirection).chain(outs)
     }
 
+    /// Calls `visit` with the root of every expression: of the op, the operands, and the rest of the header.
+    pub fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        if let Some(op) = self.op.fields() {
+            op.visit_exprs(visit);
+        }
+        self.operands().for_each(|(_, _, operand)| operand.fields().visit_exprs(visit));
+        let rare = self.rare();
+        rare.unroll_dependencies.iter().flat_map(|edge| &edge.exprs).for_each(|id| visit(*id));
+        rare.order.iter().for_each(|id| visit(*id));
+    }
+
     /// All operands, to change them.
     pub fn operands_mut(&mut self) -> impl Iterator<Item = &mut Argument> {
         let indirection = self.rare.as_deref_mut().map(|rare| &mut rare.indirection_ins);
@@ -212,6 +223,6 @@ mod tests {
     fn instructions_and_operands_are_small() {
         assert!(size_of::<Op>() <= 24, "Op: {}", size_of::<Op>());
         assert!(size_of::<Argument>() <= 112, "Argument: {}", size_of::<Argument>());
-        assert!(size_of::<Instruction>() <= 208, "Instruction: {}", size_of::<Instruction>());
+        assert!(size_of::<Instruction>() <= 224, "Instruction: {}", size_of::<Instruction>());
     }
 }

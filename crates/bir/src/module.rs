@@ -97,6 +97,13 @@ pub struct NkiFunctions {
     pub empty: EmptyHolder,
 }
 
+impl NkiFunctions {
+    /// An empty holder that is spelled `null`.
+    pub fn null() -> NkiFunctions {
+        NkiFunctions { empty: EmptyHolder::Null, ..NkiFunctions::default() }
+    }
+}
+
 /// Spellings of an empty function holder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EmptyHolder {

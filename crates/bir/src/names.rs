@@ -1,7 +1,7 @@
 //! Interned strings: every name, axis and path of a module is stored once and handled as a [`Sym`].
 
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::num::NonZeroU32;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
@@ -41,8 +41,17 @@ pub struct Names {
     text: String,
     /// End of each string in `text`; string `i` starts at the end of string `i - 1`.
     ends: Vec<usize>,
-    table: HashTable<u32>,
+    table: HashTable<Entry>,
     hasher: DefaultHashBuilder,
+}
+
+/// A string in the table, with what is needed to compare it without looking elsewhere.
+#[derive(Clone, Copy)]
+struct Entry {
+    index: u32,
+    /// Low half of the hash: enough to place the entry again when the table grows.
+    hash: u32,
+    start: usize,
 }
 
 impl Default for Names {
@@ -75,28 +84,46 @@ impl Names {
     ///
     /// # Panics
     /// When the table would hold more than 2^31 strings. Readers limit their input long before that.
+    #[inline]
     pub fn intern(&mut self, text: &str) -> Sym {
-        let hash = self.hasher.hash_one(text);
-        if let Some(&found) = self.table.find(hash, |&i| slice(&self.text, &self.ends, i as usize) == text) {
-            return Sym::from_index(found as usize);
+        let hash = hash(&self.hasher, text);
+        match self.find(hash, text) {
+            Some(found) => found,
+            None => self.add(hash, text),
         }
+    }
+
+    fn add(&mut self, hash: u32, text: &str) -> Sym {
         let index = self.ends.len();
         assert!(index < 1 << 31, "too many distinct names");
+        let start = self.text.len();
         self.text.push_str(text);
         self.ends.push(self.text.len());
-        let (all, ends, hasher) = (&self.text, &self.ends, &self.hasher);
-        self.table.insert_unique(hash, index as u32, |&i| hasher.hash_one(slice(all, ends, i as usize)));
+        let entry = Entry { index: index as u32, hash, start };
+        self.table.insert_unique(spread(hash), entry, |entry| spread(entry.hash));
         Sym::from_index(index)
+    }
+
+    #[inline]
+    fn find(&self, hash: u32, text: &str) -> Option<Sym> {
+        let all = self.text.as_bytes();
+        // A stored string that starts with the text is the text when it also ends there.
+        let same = |entry: &Entry| {
+            entry.hash == hash
+                && all.get(entry.start..entry.start + text.len()) == Some(text.as_bytes())
+                && self.ends[entry.index as usize] == entry.start + text.len()
+        };
+        let found = self.table.find(spread(hash), same)?;
+        Some(Sym::from_index(found.index as usize))
     }
 
     /// The symbol of a string that is already in the table.
     pub fn get(&self, text: &str) -> Option<Sym> {
-        let hash = self.hasher.hash_one(text);
-        let found = self.table.find(hash, |&i| slice(&self.text, &self.ends, i as usize) == text)?;
-        Some(Sym::from_index(*found as usize))
+        self.find(hash(&self.hasher, text), text)
     }
 
     /// The string of a symbol of this table.
+    #[inline]
     pub fn str(&self, sym: Sym) -> &str {
         slice(&self.text, &self.ends, sym.index())
     }
@@ -117,6 +144,20 @@ impl Names {
     }
 }
 
+#[inline(always)]
+fn hash(hasher: &DefaultHashBuilder, text: &str) -> u32 {
+    let mut state = hasher.build_hasher();
+    state.write(text.as_bytes());
+    state.finish() as u32
+}
+
+/// The table takes bits from both ends of a 64-bit hash.
+#[inline(always)]
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
+#[inline(always)]
 fn slice<'a>(text: &'a str, ends: &[usize], index: usize) -> &'a str {
     let start = if index == 0 { 0 } else { ends[index - 1] };
     &text[start..ends[index]]

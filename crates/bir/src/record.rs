@@ -7,7 +7,7 @@ use crate::ids::{BlockId, ExprId, FuncId, InstId, LocId, QueueId, Ref, RegId, Se
 use crate::module::{CallBinding, NkiFunctions};
 use crate::names::Sym;
 use crate::storage::{AliasEdge, Storage};
-use crate::value::{Members, Value};
+use crate::value::{Extra, Members, Value};
 
 /// When a writer puts a key. spec: opcodes 1.2
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,8 +87,27 @@ pub trait Fields {
     fn field(&self, index: usize) -> FieldValue<'_>;
     /// Whether the presence bit of a field is set. Always false for fields without one.
     fn is_present(&self, index: usize) -> bool;
+    /// Whether a field holds its default value.
+    fn is_default(&self, index: usize) -> bool;
     /// Sets a field back to its default, as if its key were absent.
     fn reset(&mut self, index: usize);
+    /// Calls `visit` with the root of every expression in the fields.
+    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId));
+
+    /// Members that the table does not know. `None` for ops, whose instruction keeps them.
+    fn unknown_members(&self) -> Option<&Extra>;
+
+    /// Whether the gate of a key lets a writer put it. What has no value is not written all the same.
+    fn is_written(&self, index: usize) -> bool {
+        match self.specs().get(index).map(|spec| spec.gate) {
+            None => false,
+            Some(Gate::Always) => true,
+            Some(Gate::SkipIfDefault | Gate::SkipIfNull | Gate::SkipIfEmpty) => !self.is_default(index),
+            Some(Gate::IfPresent | Gate::PresentOrNondefault) => {
+                self.is_present(index) || !self.is_default(index)
+            }
+        }
+    }
 }
 
 /// A field's value as reflection shows it.
@@ -184,6 +203,8 @@ pub trait FieldType {
     fn as_field(&self) -> FieldValue<'_>;
     /// Visits the references inside.
     fn visit_refs(&mut self, _visitor: &mut dyn RefVisitor) {}
+    /// Calls `visit` with the root of every expression inside.
+    fn visit_exprs(&self, _visit: &mut dyn FnMut(ExprId)) {}
 }
 
 macro_rules! scalar_fields {
@@ -245,6 +266,9 @@ impl FieldType for ExprId {
     fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
         visitor.expr(*self);
     }
+    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        visit(*self);
+    }
 }
 
 impl<T: FieldType> FieldType for MaybeAffine<T> {
@@ -259,6 +283,11 @@ impl<T: FieldType> FieldType for MaybeAffine<T> {
             visitor.expr(*id);
         }
     }
+    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        if let MaybeAffine::Expr(id) = self {
+            visit(*id);
+        }
+    }
 }
 
 impl<T: FieldType> FieldType for Option<T> {
@@ -270,6 +299,11 @@ impl<T: FieldType> FieldType for Option<T> {
             value.visit_refs(visitor);
         }
     }
+    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        if let Some(value) = self {
+            value.visit_exprs(visit);
+        }
+    }
 }
 
 impl<T: FieldType> FieldType for Box<T> {
@@ -278,6 +312,9 @@ impl<T: FieldType> FieldType for Box<T> {
     }
     fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
         (**self).visit_refs(visitor);
+    }
+    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        (**self).visit_exprs(visit);
     }
 }
 
@@ -288,6 +325,9 @@ impl<T: FieldType> FieldType for Vec<T> {
     fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
         self.iter_mut().for_each(|item| item.visit_refs(visitor));
     }
+    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        self.iter().for_each(|item| item.visit_exprs(visit));
+    }
 }
 
 impl<T: FieldType> FieldType for [T; 2] {
@@ -296,6 +336,9 @@ impl<T: FieldType> FieldType for [T; 2] {
     }
     fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
         self.iter_mut().for_each(|item| item.visit_refs(visitor));
+    }
+    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        self.iter().for_each(|item| item.visit_exprs(visit));
     }
 }
 
@@ -471,6 +514,26 @@ macro_rules! record {
                 let bits: &[Presence] = &[$(presence_bit!($($bit)?)),*];
                 bits.get(index).is_some_and(|bit| *bit != Presence::NONE && self.present.has(*bit))
             }
+            fn is_default(&self, index: usize) -> bool {
+                let mut at = 0;
+                $(
+                    if at == index {
+                        let default: $ty = $default;
+                        return self.$field == default;
+                    }
+                    at += 1;
+                )*
+                let _ = at;
+                true
+            }
+            fn unknown_members(&self) -> Option<&$crate::value::Extra> {
+                let none = None;
+                $(let none = none.or(Some(&self.$extra));)?
+                none
+            }
+            fn visit_exprs(&self, _visit: &mut dyn FnMut(ExprId)) {
+                $(FieldType::visit_exprs(&self.$field, _visit);)*
+            }
             fn reset(&mut self, index: usize) {
                 let bits: &[Presence] = &[$(presence_bit!($($bit)?)),*];
                 let mut at = 0;
@@ -491,6 +554,9 @@ macro_rules! record {
             }
             fn visit_refs(&mut self, _visitor: &mut dyn RefVisitor) {
                 $(self.$field.visit_refs(_visitor);)*
+            }
+            fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+                Fields::visit_exprs(self, visit);
             }
         }
     };
@@ -519,4 +585,24 @@ macro_rules! field_spec {
     };
 }
 
-pub(crate) use {field_spec, presence_bit, record};
+/// Conversions from the structs of ops to [`Op`](crate::Op).
+macro_rules! op_from {
+    (inline { $($inline:ident)* } boxed { $($boxed:ident)* }) => {
+        $(
+            impl From<$inline> for Op {
+                fn from(op: $inline) -> Op {
+                    Op::$inline(op)
+                }
+            }
+        )*
+        $(
+            impl From<$boxed> for Op {
+                fn from(op: $boxed) -> Op {
+                    Op::$boxed(Box::new(op))
+                }
+            }
+        )*
+    };
+}
+
+pub(crate) use {field_spec, op_from, presence_bit, record};

@@ -177,6 +177,16 @@ fn ops(tables: &Tables) -> Result<String> {
         let doc = format!("Keys of the op `{}`.", op.name);
         one(&mut out, tables, &op.name, &doc, &op.field, "", false)?;
     }
+    let named = |form: fn(&Storage) -> bool| -> String {
+        let ops = tables.ops.op.iter().filter(|op| form(&storage(op)));
+        ops.map(|op| op.name.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let _ = write!(
+        out,
+        "op_from! {{\n    inline {{ {} }}\n    boxed {{ {} }}\n}}\n\n",
+        named(|form| matches!(form, Storage::Inline)),
+        named(|form| matches!(form, Storage::Boxed)),
+    );
     let legacy: Vec<_> = tables.ops.legacy_op.iter().map(|op| format!("{:?}", op.name)).collect();
     let _ = write!(
         out,
@@ -217,6 +227,15 @@ fn op_enum(out: &mut String, tables: &Tables) {
             }
         }
     }
+    let code = ["block", "instruction", "dma_block", "function", "nki_function", "queue_instance"];
+    let names = |f: &Field| {
+        code.iter().any(|kind| {
+            f.ty.ends_with(&format!("name-ref:{kind}")) || f.ty.ends_with(&format!("name-ref:{kind}>"))
+        })
+    };
+    let names_code = tables.ops.op.iter().filter(|op| op.field.iter().any(names));
+    let names_code: Vec<_> = names_code.map(|op| format!("Op::{}(_)", op.name)).collect();
+    let names_code = names_code.join(" | ");
     let _ = write!(
         out,
         "/// What an instruction does. The InstructionType is the only dispatch key; large structs are boxed.
@@ -250,6 +269,11 @@ Some(match self {{
 {fields}
 _ => return None,
 }})
+}}
+
+/// Whether the keys of the op may name blocks, instructions or functions.
+pub fn names_code(&self) -> bool {{
+matches!(self, {names_code})
 }}
 
 /// Visits the references in the keys of the op.

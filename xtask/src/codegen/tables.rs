@@ -61,6 +61,25 @@ pub(super) struct OpTable {
     pub(super) record: Vec<OpRecord>,
     pub(super) legacy_op: Vec<LegacyOp>,
     pub(super) legacy_key: Vec<LegacyKey>,
+    pub(super) predicate: Vec<Predicate>,
+}
+
+/// A set of instructions that passes ask for.
+#[derive(Deserialize)]
+pub(super) struct Predicate {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) conf: String,
+    pub(super) members: Vec<PredicateMember>,
+    pub(super) note: Option<String>,
+}
+
+/// Instructions of one op; with `when`, those for which the condition holds.
+#[derive(Deserialize)]
+pub(super) struct PredicateMember {
+    pub(super) op: String,
+    #[serde(default)]
+    pub(super) when: String,
 }
 
 /// A key that only older documents have.
@@ -96,6 +115,10 @@ pub(super) struct Op {
     pub(super) keyless: bool,
     pub(super) nested_body: bool,
     pub(super) terminator: bool,
+    pub(super) wire_v2: Vec<u8>,
+    pub(super) wire_v3: Vec<u8>,
+    pub(super) wire_v4: Vec<u8>,
+    pub(super) wire_select: Option<String>,
     pub(super) bundles: String,
     pub(super) default_engine: Option<String>,
     pub(super) default_engine_conf: Option<String>,
@@ -113,6 +136,22 @@ pub(super) struct Op {
 #[derive(Deserialize)]
 pub(super) struct RecordTable {
     pub(super) record: BTreeMap<String, Vec<Field>>,
+}
+
+/// The name of an op in snake case. Runs of capitals are one word: `DMACopy` is `dma_copy`.
+pub(super) fn op_snake(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut out = String::new();
+    for (i, c) in chars.iter().enumerate() {
+        let after_lower = i > 0 && !chars[i - 1].is_ascii_uppercase();
+        let before_lower = i > 0 && chars.get(i + 1).is_some_and(char::is_ascii_lowercase);
+        if c.is_ascii_uppercase() && i > 0 && (after_lower && !chars[i - 1].is_ascii_digit() || before_lower)
+        {
+            out.push('_');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
 }
 
 /// One key of a record or an op.

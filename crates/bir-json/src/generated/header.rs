@@ -2,6 +2,8 @@
 
 //! Keys of the instruction header.
 
+use crate::write::{Key, key};
+
 /// A key of the instruction header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HeaderKey {
@@ -79,29 +81,29 @@ impl HeaderKey {
         })
     }
 
-    /// The key as it is written, quotes and colon included.
-    pub(crate) fn quoted(self) -> &'static str {
+    /// The key as the writer wants it.
+    pub(crate) fn key(self) -> &'static Key {
         match self {
-            HeaderKey::Debug => "\"debug\": ",
-            HeaderKey::Dependencies => "\"dependencies\": ",
-            HeaderKey::DmaTriggerDebugUpdateSemaphoreId => "\"dma_trigger_debug_update_semaphore_id\": ",
-            HeaderKey::Engine => "\"engine\": ",
-            HeaderKey::EngineId => "\"engine_id\": ",
-            HeaderKey::IndirectionIns => "\"indirection_ins\": ",
-            HeaderKey::Ins => "\"ins\": ",
-            HeaderKey::LoopCarriedDependencies => "\"loop_carried_dependencies\": ",
-            HeaderKey::Loopnest => "\"loopnest\": ",
-            HeaderKey::Name => "\"name\": ",
-            HeaderKey::Opcode => "\"opcode\": ",
-            HeaderKey::OptinPasses => "\"optin_passes\": ",
-            HeaderKey::Order => "\"order\": ",
-            HeaderKey::Origin => "\"origin\": ",
-            HeaderKey::Outs => "\"outs\": ",
-            HeaderKey::Predicates => "\"predicates\": ",
-            HeaderKey::ScheduledEnd => "\"scheduled_end\": ",
-            HeaderKey::ScheduledStart => "\"scheduled_start\": ",
-            HeaderKey::SyncInfo => "\"sync_info\": ",
-            HeaderKey::UnrollDependencies => "\"unroll_dependencies\": ",
+            HeaderKey::Debug => key!("debug"),
+            HeaderKey::Dependencies => key!("dependencies"),
+            HeaderKey::DmaTriggerDebugUpdateSemaphoreId => key!("dma_trigger_debug_update_semaphore_id"),
+            HeaderKey::Engine => key!("engine"),
+            HeaderKey::EngineId => key!("engine_id"),
+            HeaderKey::IndirectionIns => key!("indirection_ins"),
+            HeaderKey::Ins => key!("ins"),
+            HeaderKey::LoopCarriedDependencies => key!("loop_carried_dependencies"),
+            HeaderKey::Loopnest => key!("loopnest"),
+            HeaderKey::Name => key!("name"),
+            HeaderKey::Opcode => key!("opcode"),
+            HeaderKey::OptinPasses => key!("optin_passes"),
+            HeaderKey::Order => key!("order"),
+            HeaderKey::Origin => key!("origin"),
+            HeaderKey::Outs => key!("outs"),
+            HeaderKey::Predicates => key!("predicates"),
+            HeaderKey::ScheduledEnd => key!("scheduled_end"),
+            HeaderKey::ScheduledStart => key!("scheduled_start"),
+            HeaderKey::SyncInfo => key!("sync_info"),
+            HeaderKey::UnrollDependencies => key!("unroll_dependencies"),
         }
     }
 

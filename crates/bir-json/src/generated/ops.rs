@@ -8,7 +8,7 @@ use bir::{Extra, Sym};
 
 use crate::error::Result;
 use crate::read::{ReadRecord, Reader};
-use crate::write::Object;
+use crate::write::{Object, key};
 use bir::ops::*;
 use bir::{Instruction, Op};
 
@@ -274,7 +274,7 @@ impl ReadRecord for GenericCopy {
 
 fn put_generic_copy<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a GenericCopy) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..20);
 }
@@ -307,7 +307,7 @@ impl ReadRecord for AbstractCopy {
 fn put_abstract_copy<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a AbstractCopy) {
     o.header(inst, 0..2);
     if op.dma_qos != DMAQoSClass::Unassigned {
-        o.put("\"dma_qos\": ", &op.dma_qos);
+        o.put(key!("dma_qos"), &op.dma_qos);
     }
     o.header(inst, 2..20);
 }
@@ -358,29 +358,29 @@ impl ReadRecord for Activation {
 }
 
 fn put_activation<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Activation) {
-    o.put("\"acc\": ", &op.acc);
-    o.put("\"alpha\": ", &op.alpha);
+    o.put(key!("acc"), &op.acc);
+    o.put(key!("alpha"), &op.alpha);
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..5);
-    o.put("\"func\": ", &op.func);
+    o.put(key!("func"), &op.func);
     o.header(inst, 5..7);
     if op.is_activate2 != false {
-        o.put("\"is_activate2\": ", &op.is_activate2);
+        o.put(key!("is_activate2"), &op.is_activate2);
     }
     o.header(inst, 7..10);
-    o.put("\"op0\": ", &op.op0);
-    o.put("\"op1\": ", &op.op1);
+    o.put(key!("op0"), &op.op0);
+    o.put(key!("op1"), &op.op1);
     o.header(inst, 10..16);
-    o.put("\"reduce_op\": ", &op.reduce_op);
+    o.put(key!("reduce_op"), &op.reduce_op);
     if op.reverse0 != false {
-        o.put("\"reverse0\": ", &op.reverse0);
+        o.put(key!("reverse0"), &op.reverse0);
     }
     if op.reverse1 != false {
-        o.put("\"reverse1\": ", &op.reverse1);
+        o.put(key!("reverse1"), &op.reverse1);
     }
-    o.put("\"scale\": ", &op.scale);
+    o.put(key!("scale"), &op.scale);
     o.header(inst, 16..20);
 }
 
@@ -411,7 +411,7 @@ impl ReadRecord for LoadActFuncSet {
 
 fn put_load_act_func_set<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a LoadActFuncSet) {
     if op.act_func_set_id != 0 {
-        o.put("\"act_func_set_id\": ", &op.act_func_set_id);
+        o.put(key!("act_func_set_id"), &op.act_func_set_id);
     }
     o.header(inst, 0..20);
 }
@@ -466,25 +466,25 @@ impl ReadRecord for MatmultBase {
 }
 
 fn put_matmult_base<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a MatmultBase) {
-    o.put("\"accumulation_flag\": ", &op.accumulation_flag);
+    o.put(key!("accumulation_flag"), &op.accumulation_flag);
     o.header(inst, 0..5);
-    o.put("\"ifmap_quant_offset\": ", &op.ifmap_quant_offset);
+    o.put(key!("ifmap_quant_offset"), &op.ifmap_quant_offset);
     o.header(inst, 5..7);
-    o.put("\"is_fmap_onezero\": ", &op.is_fmap_onezero);
-    o.put("\"is_transpose\": ", &op.is_transpose);
-    o.put("\"is_weight_onezero\": ", &op.is_weight_onezero);
+    o.put(key!("is_fmap_onezero"), &op.is_fmap_onezero);
+    o.put(key!("is_transpose"), &op.is_transpose);
+    o.put(key!("is_weight_onezero"), &op.is_weight_onezero);
     o.header(inst, 7..15);
-    o.put("\"perf_mode\": ", &op.perf_mode);
+    o.put(key!("perf_mode"), &op.perf_mode);
     o.header(inst, 15..16);
-    o.put("\"psum_zero_region\": ", &op.psum_zero_region);
-    o.put("\"replication_num_rows\": ", &op.replication_num_rows);
-    o.put("\"replication_resolution\": ", &op.replication_resolution);
-    o.put("\"replication_shift_amnt\": ", &op.replication_shift_amnt);
+    o.put(key!("psum_zero_region"), &op.psum_zero_region);
+    o.put(key!("replication_num_rows"), &op.replication_num_rows);
+    o.put(key!("replication_resolution"), &op.replication_resolution);
+    o.put(key!("replication_shift_amnt"), &op.replication_shift_amnt);
     o.header(inst, 16..19);
-    o.put("\"tile_position\": ", &op.tile_position);
-    o.put("\"tile_size\": ", &op.tile_size);
+    o.put(key!("tile_position"), &op.tile_position);
+    o.put(key!("tile_size"), &op.tile_size);
     o.header(inst, 19..20);
-    o.put("\"weights_quant_offset\": ", &op.weights_quant_offset);
+    o.put(key!("weights_quant_offset"), &op.weights_quant_offset);
     o.header(inst, 20..20);
 }
 
@@ -538,25 +538,25 @@ impl ReadRecord for Matmult {
 }
 
 fn put_matmult<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Matmult) {
-    o.put("\"accumulation_flag\": ", &op.accumulation_flag);
+    o.put(key!("accumulation_flag"), &op.accumulation_flag);
     o.header(inst, 0..5);
-    o.put("\"ifmap_quant_offset\": ", &op.ifmap_quant_offset);
+    o.put(key!("ifmap_quant_offset"), &op.ifmap_quant_offset);
     o.header(inst, 5..7);
-    o.put("\"is_fmap_onezero\": ", &op.is_fmap_onezero);
-    o.put("\"is_transpose\": ", &op.is_transpose);
-    o.put("\"is_weight_onezero\": ", &op.is_weight_onezero);
+    o.put(key!("is_fmap_onezero"), &op.is_fmap_onezero);
+    o.put(key!("is_transpose"), &op.is_transpose);
+    o.put(key!("is_weight_onezero"), &op.is_weight_onezero);
     o.header(inst, 7..15);
-    o.put("\"perf_mode\": ", &op.perf_mode);
+    o.put(key!("perf_mode"), &op.perf_mode);
     o.header(inst, 15..16);
-    o.put("\"psum_zero_region\": ", &op.psum_zero_region);
-    o.put("\"replication_num_rows\": ", &op.replication_num_rows);
-    o.put("\"replication_resolution\": ", &op.replication_resolution);
-    o.put("\"replication_shift_amnt\": ", &op.replication_shift_amnt);
+    o.put(key!("psum_zero_region"), &op.psum_zero_region);
+    o.put(key!("replication_num_rows"), &op.replication_num_rows);
+    o.put(key!("replication_resolution"), &op.replication_resolution);
+    o.put(key!("replication_shift_amnt"), &op.replication_shift_amnt);
     o.header(inst, 16..19);
-    o.put("\"tile_position\": ", &op.tile_position);
-    o.put("\"tile_size\": ", &op.tile_size);
+    o.put(key!("tile_position"), &op.tile_position);
+    o.put(key!("tile_size"), &op.tile_size);
     o.header(inst, 19..20);
-    o.put("\"weights_quant_offset\": ", &op.weights_quant_offset);
+    o.put(key!("weights_quant_offset"), &op.weights_quant_offset);
     o.header(inst, 20..20);
 }
 
@@ -612,26 +612,26 @@ impl ReadRecord for MatmultSparse {
 }
 
 fn put_matmult_sparse<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a MatmultSparse) {
-    o.put("\"accumulation_flag\": ", &op.accumulation_flag);
-    o.put("\"compress_ratio\": ", &op.compress_ratio);
+    o.put(key!("accumulation_flag"), &op.accumulation_flag);
+    o.put(key!("compress_ratio"), &op.compress_ratio);
     o.header(inst, 0..5);
-    o.put("\"ifmap_quant_offset\": ", &op.ifmap_quant_offset);
+    o.put(key!("ifmap_quant_offset"), &op.ifmap_quant_offset);
     o.header(inst, 5..7);
-    o.put("\"is_fmap_onezero\": ", &op.is_fmap_onezero);
-    o.put("\"is_transpose\": ", &op.is_transpose);
-    o.put("\"is_weight_onezero\": ", &op.is_weight_onezero);
+    o.put(key!("is_fmap_onezero"), &op.is_fmap_onezero);
+    o.put(key!("is_transpose"), &op.is_transpose);
+    o.put(key!("is_weight_onezero"), &op.is_weight_onezero);
     o.header(inst, 7..15);
-    o.put("\"perf_mode\": ", &op.perf_mode);
+    o.put(key!("perf_mode"), &op.perf_mode);
     o.header(inst, 15..16);
-    o.put("\"psum_zero_region\": ", &op.psum_zero_region);
-    o.put("\"replication_num_rows\": ", &op.replication_num_rows);
-    o.put("\"replication_resolution\": ", &op.replication_resolution);
-    o.put("\"replication_shift_amnt\": ", &op.replication_shift_amnt);
+    o.put(key!("psum_zero_region"), &op.psum_zero_region);
+    o.put(key!("replication_num_rows"), &op.replication_num_rows);
+    o.put(key!("replication_resolution"), &op.replication_resolution);
+    o.put(key!("replication_shift_amnt"), &op.replication_shift_amnt);
     o.header(inst, 16..19);
-    o.put("\"tile_position\": ", &op.tile_position);
-    o.put("\"tile_size\": ", &op.tile_size);
+    o.put(key!("tile_position"), &op.tile_position);
+    o.put(key!("tile_size"), &op.tile_size);
     o.header(inst, 19..20);
-    o.put("\"weights_quant_offset\": ", &op.weights_quant_offset);
+    o.put(key!("weights_quant_offset"), &op.weights_quant_offset);
     o.header(inst, 20..20);
 }
 
@@ -663,9 +663,9 @@ impl ReadRecord for Memset {
 }
 
 fn put_memset<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Memset) {
-    o.put("\"constant\": ", &op.constant);
+    o.put(key!("constant"), &op.constant);
     o.header(inst, 0..9);
-    o.put("\"mode\": ", &op.mode);
+    o.put(key!("mode"), &op.mode);
     o.header(inst, 9..20);
 }
 
@@ -696,7 +696,7 @@ impl ReadRecord for GetGlobalRankId {
 
 fn put_get_global_rank_id<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a GetGlobalRankId) {
     o.header(inst, 0..20);
-    o.put("\"world_size\": ", &op.world_size);
+    o.put(key!("world_size"), &op.world_size);
     o.header(inst, 20..20);
 }
 
@@ -740,11 +740,11 @@ fn put_group_reset_semaphores<'a>(
 ) {
     o.header(inst, 0..9);
     if op.present.has(GroupResetSemaphores::MODE) || op.mode != EventSemaphoreClearMode::SemaphoreZero {
-        o.put("\"mode\": ", &op.mode);
+        o.put(key!("mode"), &op.mode);
     }
     o.header(inst, 9..18);
     if op.present.has(GroupResetSemaphores::SEMA_GROUP) || !op.sema_group.is_empty() {
-        o.put("\"sema_group\": ", &op.sema_group);
+        o.put(key!("sema_group"), &op.sema_group);
     }
     o.header(inst, 18..20);
 }
@@ -780,7 +780,7 @@ impl ReadRecord for Drain {
 fn put_drain<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Drain) {
     o.header(inst, 0..7);
     if op.present.has(Drain::IS_RESET_SEMA) || op.is_reset_sema != false {
-        o.put("\"is_reset_sema\": ", &op.is_reset_sema);
+        o.put(key!("is_reset_sema"), &op.is_reset_sema);
     }
     o.header(inst, 7..20);
 }
@@ -817,14 +817,14 @@ impl ReadRecord for DMA {
 fn put_dma<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DMA) {
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -863,21 +863,21 @@ impl ReadRecord for Load {
 
 fn put_load<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Load) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     if op.dma_qos != DMAQoSClass::Unassigned {
-        o.put("\"dma_qos\": ", &op.dma_qos);
+        o.put(key!("dma_qos"), &op.dma_qos);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -908,7 +908,7 @@ impl ReadRecord for Pool {
 
 fn put_pool<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Pool) {
     o.header(inst, 0..5);
-    o.put("\"func\": ", &op.func);
+    o.put(key!("func"), &op.func);
     o.header(inst, 5..20);
 }
 
@@ -947,21 +947,21 @@ impl ReadRecord for Save {
 
 fn put_save<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Save) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     if op.dma_qos != DMAQoSClass::Unassigned {
-        o.put("\"dma_qos\": ", &op.dma_qos);
+        o.put(key!("dma_qos"), &op.dma_qos);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -992,7 +992,7 @@ impl ReadRecord for TensorCopy {
 
 fn put_tensor_copy<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a TensorCopy) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..20);
 }
@@ -1030,11 +1030,11 @@ fn put_tensor_copy_dynamic_src<'a>(
     op: &'a TensorCopyDynamicSrc,
 ) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..16);
     if op.scale != 0 {
-        o.put("\"scale\": ", &op.scale);
+        o.put(key!("scale"), &op.scale);
     }
     o.header(inst, 16..20);
 }
@@ -1072,11 +1072,11 @@ fn put_tensor_copy_dynamic_dst<'a>(
     op: &'a TensorCopyDynamicDst,
 ) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..16);
     if op.scale != 0 {
-        o.put("\"scale\": ", &op.scale);
+        o.put(key!("scale"), &op.scale);
     }
     o.header(inst, 16..20);
 }
@@ -1108,7 +1108,7 @@ impl ReadRecord for IndirectCopy {
 
 fn put_indirect_copy<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a IndirectCopy) {
     o.header(inst, 0..10);
-    o.put("\"num_valid_indices\": ", &op.num_valid_indices);
+    o.put(key!("num_valid_indices"), &op.num_valid_indices);
     o.header(inst, 10..20);
 }
 
@@ -1145,14 +1145,14 @@ impl ReadRecord for TensorReduce {
 
 fn put_tensor_reduce<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a TensorReduce) {
     if op.apply_transpose != false {
-        o.put("\"apply_transpose\": ", &op.apply_transpose);
+        o.put(key!("apply_transpose"), &op.apply_transpose);
     }
-    o.put("\"axis\": ", &op.axis);
+    o.put(key!("axis"), &op.axis);
     o.header(inst, 0..10);
     if op.negate != false {
-        o.put("\"negate\": ", &op.negate);
+        o.put(key!("negate"), &op.negate);
     }
-    o.put("\"op\": ", &op.op);
+    o.put(key!("op"), &op.op);
     o.header(inst, 10..20);
 }
 
@@ -1192,14 +1192,14 @@ impl ReadRecord for TensorScalar {
 }
 
 fn put_tensor_scalar<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a TensorScalar) {
-    o.put_some("\"const0\": ", &op.const0);
-    o.put_some("\"const1\": ", &op.const1);
+    o.put_some(key!("const0"), &op.const0);
+    o.put_some(key!("const1"), &op.const1);
     o.header(inst, 0..10);
-    o.put("\"op0\": ", &op.op0);
-    o.put("\"op1\": ", &op.op1);
+    o.put(key!("op0"), &op.op0);
+    o.put(key!("op1"), &op.op1);
     o.header(inst, 10..16);
-    o.put("\"reverse0\": ", &op.reverse0);
-    o.put("\"reverse1\": ", &op.reverse1);
+    o.put(key!("reverse0"), &op.reverse0);
+    o.put(key!("reverse1"), &op.reverse1);
     o.header(inst, 16..20);
 }
 
@@ -1248,30 +1248,30 @@ impl ReadRecord for TensorScalarPtr {
 
 fn put_tensor_scalar_ptr<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a TensorScalarPtr) {
     if op.acc != EngineAccumulationType::Idle {
-        o.put("\"acc\": ", &op.acc);
+        o.put(key!("acc"), &op.acc);
     }
     if op.apply_transpose != false {
-        o.put("\"apply_transpose\": ", &op.apply_transpose);
+        o.put(key!("apply_transpose"), &op.apply_transpose);
     }
     o.header(inst, 0..7);
     if op.is_scalar_tensor_tensor != false {
-        o.put("\"is_scalar_tensor_tensor\": ", &op.is_scalar_tensor_tensor);
+        o.put(key!("is_scalar_tensor_tensor"), &op.is_scalar_tensor_tensor);
     }
     if op.is_tensor_scalar_addr != false {
-        o.put("\"is_tensor_scalar_addr\": ", &op.is_tensor_scalar_addr);
+        o.put(key!("is_tensor_scalar_addr"), &op.is_tensor_scalar_addr);
     }
     if op.is_tensor_tensor_scan != false {
-        o.put("\"is_tensor_tensor_scan\": ", &op.is_tensor_tensor_scan);
+        o.put(key!("is_tensor_tensor_scan"), &op.is_tensor_tensor_scan);
     }
     o.header(inst, 7..10);
     if op.negate_second_output != false {
-        o.put("\"negate_second_output\": ", &op.negate_second_output);
+        o.put(key!("negate_second_output"), &op.negate_second_output);
     }
-    o.put("\"op0\": ", &op.op0);
-    o.put("\"op1\": ", &op.op1);
+    o.put(key!("op0"), &op.op0);
+    o.put(key!("op1"), &op.op1);
     o.header(inst, 10..16);
-    o.put("\"reverse0\": ", &op.reverse0);
-    o.put("\"reverse1\": ", &op.reverse1);
+    o.put(key!("reverse0"), &op.reverse0);
+    o.put(key!("reverse1"), &op.reverse1);
     o.header(inst, 16..20);
 }
 
@@ -1312,21 +1312,21 @@ impl ReadRecord for TensorScalarCache {
 
 fn put_tensor_scalar_cache<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a TensorScalarCache) {
     if op.acc != EngineAccumulationType::Idle {
-        o.put("\"acc\": ", &op.acc);
+        o.put(key!("acc"), &op.acc);
     }
     o.header(inst, 0..9);
     if op.mode != TSCMode::Reduce {
-        o.put("\"mode\": ", &op.mode);
+        o.put(key!("mode"), &op.mode);
     }
     o.header(inst, 9..10);
-    o.put("\"op0\": ", &op.op0);
-    o.put("\"op1\": ", &op.op1);
+    o.put(key!("op0"), &op.op0);
+    o.put(key!("op1"), &op.op1);
     o.header(inst, 10..16);
     if op.reverse0 != false {
-        o.put("\"reverse0\": ", &op.reverse0);
+        o.put(key!("reverse0"), &op.reverse0);
     }
     if op.reverse1 != false {
-        o.put("\"reverse1\": ", &op.reverse1);
+        o.put(key!("reverse1"), &op.reverse1);
     }
     o.header(inst, 16..20);
 }
@@ -1360,10 +1360,10 @@ impl ReadRecord for TensorTensor {
 
 fn put_tensor_tensor<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a TensorTensor) {
     if op.acc != EngineAccumulationType::Idle {
-        o.put("\"acc\": ", &op.acc);
+        o.put(key!("acc"), &op.acc);
     }
     o.header(inst, 0..10);
-    o.put("\"op\": ", &op.op);
+    o.put(key!("op"), &op.op);
     o.header(inst, 10..20);
 }
 
@@ -1430,46 +1430,46 @@ impl ReadRecord for DMACopy {
 
 fn put_dmacopy<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DMACopy) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     if op.present.has(DMACopy::CCE_OP) || op.cce_op != AluOpType::Bypass {
-        o.put("\"cce_op\": ", &op.cce_op);
+        o.put(key!("cce_op"), &op.cce_op);
     }
     if !op.constants.is_empty() {
-        o.put("\"constants\": ", &op.constants);
+        o.put(key!("constants"), &op.constants);
     }
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     if op.present.has(DMACopy::DMA_QOS) || op.dma_qos != DMAQoSClass::Unassigned {
-        o.put("\"dma_qos\": ", &op.dma_qos);
+        o.put(key!("dma_qos"), &op.dma_qos);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..9);
-    o.put("\"mode\": ", &op.mode);
+    o.put(key!("mode"), &op.mode);
     o.header(inst, 9..10);
     if op.oob_is_err != true {
-        o.put("\"oob_is_err\": ", &op.oob_is_err);
+        o.put(key!("oob_is_err"), &op.oob_is_err);
     }
     o.header(inst, 10..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     if !op.remote_notification.is_empty() {
-        o.put("\"remote_notification\": ", &op.remote_notification);
+        o.put(key!("remote_notification"), &op.remote_notification);
     }
     if !op.replica_groups.is_empty() {
-        o.put("\"replica_groups\": ", &op.replica_groups);
+        o.put(key!("replica_groups"), &op.replica_groups);
     }
     o.header(inst, 16..19);
     if op.present.has(DMACopy::TRANSPOSE_OP) || op.transpose_op != TransposeOps::None {
-        o.put("\"transpose_op\": ", &op.transpose_op);
+        o.put(key!("transpose_op"), &op.transpose_op);
     }
     o.header(inst, 19..20);
     if op.present.has(DMACopy::USE_GPSIMD_DMA) || op.use_gpsimd_dma {
-        o.put("\"use_gpsimd_dma\": ", &op.use_gpsimd_dma);
+        o.put(key!("use_gpsimd_dma"), &op.use_gpsimd_dma);
     }
     o.header(inst, 20..20);
 }
@@ -1500,7 +1500,7 @@ impl ReadRecord for BNStats {
 }
 
 fn put_bnstats<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a BNStats) {
-    o.put("\"apply_transpose\": ", &op.apply_transpose);
+    o.put(key!("apply_transpose"), &op.apply_transpose);
     o.header(inst, 0..20);
 }
 
@@ -1531,7 +1531,7 @@ impl ReadRecord for BNBackprop {
 
 fn put_bnbackprop<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a BNBackprop) {
     o.header(inst, 0..19);
-    o.put_some("\"total_elements\": ", &op.total_elements);
+    o.put_some(key!("total_elements"), &op.total_elements);
     o.header(inst, 19..20);
 }
 
@@ -1562,7 +1562,7 @@ impl ReadRecord for BNBackprop2 {
 
 fn put_bnbackprop2<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a BNBackprop2) {
     o.header(inst, 0..19);
-    o.put_some("\"total_elements\": ", &op.total_elements);
+    o.put_some(key!("total_elements"), &op.total_elements);
     o.header(inst, 19..20);
 }
 
@@ -1593,7 +1593,7 @@ impl ReadRecord for StreamShuffle {
 
 fn put_stream_shuffle<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a StreamShuffle) {
     o.header(inst, 0..9);
-    o.put_some("\"mask\": ", &op.mask);
+    o.put_some(key!("mask"), &op.mask);
     o.header(inst, 9..20);
 }
 
@@ -1629,14 +1629,14 @@ impl ReadRecord for ReadVarAddr {
 fn put_read_var_addr<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a ReadVarAddr) {
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -1678,18 +1678,18 @@ fn put_generic_indirect_load<'a>(
 ) {
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..5);
     if !op.indirect_dims.is_empty() {
-        o.put("\"indirect_dims\": ", &op.indirect_dims);
+        o.put(key!("indirect_dims"), &op.indirect_dims);
     }
     o.header(inst, 5..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -1727,16 +1727,16 @@ impl ReadRecord for IndirectLoad {
 fn put_indirect_load<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a IndirectLoad) {
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     if op.runtime_semaphore_wait_value != 0 {
-        o.put("\"runtime_semaphore_wait_value\": ", &op.runtime_semaphore_wait_value);
+        o.put(key!("runtime_semaphore_wait_value"), &op.runtime_semaphore_wait_value);
     }
     o.header(inst, 16..20);
 }
@@ -1784,22 +1784,22 @@ fn put_generic_indirect_save<'a>(
 ) {
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..5);
     if !op.indirect_dims.is_empty() {
-        o.put("\"indirect_dims\": ", &op.indirect_dims);
+        o.put(key!("indirect_dims"), &op.indirect_dims);
     }
     o.header(inst, 5..10);
     if op.present.has(GenericIndirectSave::OP) || op.op != AluOpType::Add {
-        o.put("\"op\": ", &op.op);
+        o.put(key!("op"), &op.op);
     }
     o.header(inst, 10..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -1837,16 +1837,16 @@ impl ReadRecord for IndirectSave {
 fn put_indirect_save<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a IndirectSave) {
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     if op.runtime_semaphore_wait_value != 0 {
-        o.put("\"runtime_semaphore_wait_value\": ", &op.runtime_semaphore_wait_value);
+        o.put(key!("runtime_semaphore_wait_value"), &op.runtime_semaphore_wait_value);
     }
     o.header(inst, 16..20);
 }
@@ -1896,21 +1896,21 @@ fn put_indirect_save_accumulate<'a>(
 ) {
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..5);
-    o.put("\"entry_step_elements\": ", &op.entry_step_elements);
+    o.put(key!("entry_step_elements"), &op.entry_step_elements);
     o.header(inst, 5..10);
-    o.put("\"num_indices\": ", &op.num_indices);
+    o.put(key!("num_indices"), &op.num_indices);
     if op.present.has(IndirectSaveAccumulate::OP) || op.op != AluOpType::Add {
-        o.put("\"op\": ", &op.op);
+        o.put(key!("op"), &op.op);
     }
     o.header(inst, 10..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -1941,7 +1941,7 @@ impl ReadRecord for Collective {
 
 fn put_collective<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Collective) {
     o.header(inst, 0..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -2022,57 +2022,57 @@ impl ReadRecord for CollectiveCompute {
 
 fn put_collective_compute<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a CollectiveCompute) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
-    o.put_some("\"cc_channel\": ", &op.cc_channel);
+    o.put_some(key!("cc_channel"), &op.cc_channel);
     if op.cc_dim != CollectiveDimension::Free {
-        o.put("\"cc_dim\": ", &op.cc_dim);
+        o.put(key!("cc_dim"), &op.cc_dim);
     }
     if op.cc_type_hint != CollectiveComputeTypeHint::None {
-        o.put("\"cc_type_hint\": ", &op.cc_type_hint);
+        o.put(key!("cc_type_hint"), &op.cc_type_hint);
     }
     o.header(inst, 0..2);
     if op.present.has(CollectiveCompute::DMA_QOS) || op.dma_qos != DMAQoSClass::Unassigned {
-        o.put("\"dma_qos\": ", &op.dma_qos);
+        o.put(key!("dma_qos"), &op.dma_qos);
     }
     o.header(inst, 2..6);
     if op.present.has(CollectiveCompute::INITIAL_COREBARRIER) || !op.initial_corebarrier {
-        o.put("\"initial_corebarrier\": ", &op.initial_corebarrier);
+        o.put(key!("initial_corebarrier"), &op.initial_corebarrier);
     }
     o.header(inst, 6..7);
     if op.is_local != false {
-        o.put("\"is_local\": ", &op.is_local);
+        o.put(key!("is_local"), &op.is_local);
     }
     o.header(inst, 7..15);
     if op.present.has(CollectiveCompute::PERMUTE_CHAIN) || !op.permute_chain.is_empty() {
-        o.put("\"permute_chain\": ", &op.permute_chain);
+        o.put(key!("permute_chain"), &op.permute_chain);
     }
     if op.pipe_id != 0 {
-        o.put("\"pipe_id\": ", &op.pipe_id);
+        o.put(key!("pipe_id"), &op.pipe_id);
     }
     o.header(inst, 15..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     if !op.recv_from_rank.is_empty() {
-        o.put("\"recv_from_rank\": ", &op.recv_from_rank);
+        o.put(key!("recv_from_rank"), &op.recv_from_rank);
     }
     o.header(inst, 16..18);
-    o.put_some("\"send_to_rank\": ", &op.send_to_rank);
+    o.put_some(key!("send_to_rank"), &op.send_to_rank);
     if op.present.has(CollectiveCompute::SRC1_BITMAP) || !op.src1_bitmap.is_empty() {
-        o.put("\"src1_bitmap\": ", &op.src1_bitmap);
+        o.put(key!("src1_bitmap"), &op.src1_bitmap);
     }
     if !op.src_target_pairs.is_empty() {
-        o.put("\"src_target_pairs\": ", &op.src_target_pairs);
+        o.put(key!("src_target_pairs"), &op.src_target_pairs);
     }
     if op.stream_id != 0 {
-        o.put("\"stream_id\": ", &op.stream_id);
+        o.put(key!("stream_id"), &op.stream_id);
     }
     o.header(inst, 18..19);
     if op.present.has(CollectiveCompute::UNIQUE_TENSORS) || op.unique_tensors != UniqueTensorsType::Unknown {
-        o.put("\"unique_tensors\": ", &op.unique_tensors);
+        o.put(key!("unique_tensors"), &op.unique_tensors);
     }
     o.header(inst, 19..20);
     if op.present.has(CollectiveCompute::USE_GPSIMD_DMA) || op.use_gpsimd_dma {
-        o.put("\"use_gpsimd_dma\": ", &op.use_gpsimd_dma);
+        o.put(key!("use_gpsimd_dma"), &op.use_gpsimd_dma);
     }
     o.header(inst, 20..20);
 }
@@ -2108,12 +2108,12 @@ impl ReadRecord for CollectiveSend {
 
 fn put_collective_send<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a CollectiveSend) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..15);
-    o.put_some("\"peer_id\": ", &op.peer_id);
+    o.put_some(key!("peer_id"), &op.peer_id);
     o.header(inst, 15..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -2146,9 +2146,9 @@ impl ReadRecord for CollectiveRecv {
 
 fn put_collective_recv<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a CollectiveRecv) {
     o.header(inst, 0..15);
-    o.put_some("\"peer_id\": ", &op.peer_id);
+    o.put_some(key!("peer_id"), &op.peer_id);
     o.header(inst, 15..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -2191,17 +2191,17 @@ impl ReadRecord for CopyPredicated {
 
 fn put_copy_predicated<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a CopyPredicated) {
     if op.present.has(CopyPredicated::ACCUMULATOR_CMD) || op.accumulator_cmd != EngineAccumulationType::Idle {
-        o.put("\"accumulator_cmd\": ", &op.accumulator_cmd);
+        o.put(key!("accumulator_cmd"), &op.accumulator_cmd);
     }
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..16);
     if op.present.has(CopyPredicated::REDUCE_OP) || op.reduce_op != AluOpType::Bypass {
-        o.put("\"reduce_op\": ", &op.reduce_op);
+        o.put(key!("reduce_op"), &op.reduce_op);
     }
     if op.reverse_pred != false {
-        o.put("\"reverse_pred\": ", &op.reverse_pred);
+        o.put(key!("reverse_pred"), &op.reverse_pred);
     }
     o.header(inst, 16..20);
 }
@@ -2245,19 +2245,19 @@ impl ReadRecord for CustomOp {
 
 fn put_custom_op<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a CustomOp) {
     o.header(inst, 0..3);
-    o.put("\"dstsShape\": ", &op.dsts_shape);
+    o.put(key!("dstsShape"), &op.dsts_shape);
     o.header(inst, 3..7);
     if op.is_builtin != false {
-        o.put("\"is_builtin\": ", &op.is_builtin);
+        o.put(key!("is_builtin"), &op.is_builtin);
     }
     o.header(inst, 7..10);
-    o.put_some("\"opFunctionName\": ", &op.op_function_name);
-    o.put_some("\"opLibFile\": ", &op.op_lib_file);
+    o.put_some(key!("opFunctionName"), &op.op_function_name);
+    o.put_some(key!("opLibFile"), &op.op_lib_file);
     o.header(inst, 10..18);
-    o.put("\"srcsShape\": ", &op.srcs_shape);
+    o.put(key!("srcsShape"), &op.srcs_shape);
     o.header(inst, 18..19);
-    o.put("\"ulib_to_isa_version\": ", &op.ulib_to_isa_version);
-    o.put("\"ulib_to_ucode_version\": ", &op.ulib_to_ucode_version);
+    o.put(key!("ulib_to_isa_version"), &op.ulib_to_isa_version);
+    o.put(key!("ulib_to_ucode_version"), &op.ulib_to_ucode_version);
     o.header(inst, 19..20);
 }
 
@@ -2323,47 +2323,47 @@ impl ReadRecord for BIRKernel {
 }
 
 fn put_birkernel<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a BIRKernel) {
-    o.put("\"auto_cast\": ", &op.auto_cast);
+    o.put(key!("auto_cast"), &op.auto_cast);
     if op.present.has(BIRKernel::AUTO_CAST_TYPE) || op.auto_cast_type != Sym::EMPTY {
-        o.put("\"auto_cast_type\": ", &op.auto_cast_type);
+        o.put(key!("auto_cast_type"), &op.auto_cast_type);
     }
     o.header(inst, 0..3);
-    o.put("\"dsts_shape\": ", &op.dsts_shape);
+    o.put(key!("dsts_shape"), &op.dsts_shape);
     o.header(inst, 3..5);
     if op.fused_rmsnorm != true {
-        o.put("\"fused_rmsnorm\": ", &op.fused_rmsnorm);
+        o.put(key!("fused_rmsnorm"), &op.fused_rmsnorm);
     }
     o.header(inst, 5..7);
     if op.is_causal != false {
-        o.put("\"is_causal\": ", &op.is_causal);
+        o.put(key!("is_causal"), &op.is_causal);
     }
-    o.put_some("\"kernel_attrs\": ", &op.kernel_attrs);
-    o.put_some("\"kernel_name\": ", &op.kernel_name);
+    o.put_some(key!("kernel_attrs"), &op.kernel_attrs);
+    o.put_some(key!("kernel_name"), &op.kernel_name);
     if op.lnc_size != 0 {
-        o.put("\"lnc_size\": ", &op.lnc_size);
+        o.put(key!("lnc_size"), &op.lnc_size);
     }
     o.header(inst, 7..9);
     if op.present.has(BIRKernel::LOWER_BOUND) || op.lower_bound != 0.0 {
-        o.put("\"lower_bound\": ", &op.lower_bound);
+        o.put(key!("lower_bound"), &op.lower_bound);
     }
     o.header(inst, 9..10);
     if op.norm_type != 0 {
-        o.put("\"norm_type\": ", &op.norm_type);
+        o.put(key!("norm_type"), &op.norm_type);
     }
     o.header(inst, 10..14);
     if op.output_layout != 0 {
-        o.put("\"output_layout\": ", &op.output_layout);
+        o.put(key!("output_layout"), &op.output_layout);
     }
     o.header(inst, 14..16);
-    o.put("\"psum_buf_shape\": ", &op.psum_buf_shape);
+    o.put(key!("psum_buf_shape"), &op.psum_buf_shape);
     if op.quant_kernel != false {
-        o.put("\"quant_kernel\": ", &op.quant_kernel);
+        o.put(key!("quant_kernel"), &op.quant_kernel);
     }
-    o.put("\"sb_buf_shape\": ", &op.sb_buf_shape);
+    o.put(key!("sb_buf_shape"), &op.sb_buf_shape);
     o.header(inst, 16..18);
-    o.put("\"srcs_shape\": ", &op.srcs_shape);
+    o.put(key!("srcs_shape"), &op.srcs_shape);
     if op.store_add != false {
-        o.put("\"store_add\": ", &op.store_add);
+        o.put(key!("store_add"), &op.store_add);
     }
     o.header(inst, 18..20);
 }
@@ -2415,19 +2415,19 @@ fn put_nkikernel<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a 
     if op.present.has(NKIKernel::ADDRESS_ROTATION_SCOPE_VAL)
         || op.address_rotation_scope_val != AddressRotationScope::None
     {
-        o.put("\"address_rotation_scope_val\": ", &op.address_rotation_scope_val);
+        o.put(key!("address_rotation_scope_val"), &op.address_rotation_scope_val);
     }
     o.header(inst, 0..5);
-    o.put_some("\"func\": ", &op.func);
-    o.put_some("\"func_args\": ", &op.func_args);
-    o.put_some("\"func_outs\": ", &op.func_outs);
+    o.put_some(key!("func"), &op.func);
+    o.put_some(key!("func_args"), &op.func_args);
+    o.put_some(key!("func_outs"), &op.func_outs);
     o.header(inst, 5..7);
     if op.present.has(NKIKernel::KERNEL_SOURCE_VAL) || op.kernel_source_val != KernelSource::Beta1 {
-        o.put("\"kernel_source_val\": ", &op.kernel_source_val);
+        o.put(key!("kernel_source_val"), &op.kernel_source_val);
     }
     o.header(inst, 7..16);
-    o.put("\"psum_buf_shape\": ", &op.psum_buf_shape);
-    o.put("\"sb_buf_shape\": ", &op.sb_buf_shape);
+    o.put(key!("psum_buf_shape"), &op.psum_buf_shape);
+    o.put(key!("sb_buf_shape"), &op.sb_buf_shape);
     o.header(inst, 16..20);
 }
 
@@ -2497,34 +2497,34 @@ fn put_nkiklirkernel<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: 
     if op.present.has(NKIKLIRKernel::ADDRESS_ROTATION_SCOPE_VAL)
         || op.address_rotation_scope_val != AddressRotationScope::None
     {
-        o.put("\"address_rotation_scope_val\": ", &op.address_rotation_scope_val);
+        o.put(key!("address_rotation_scope_val"), &op.address_rotation_scope_val);
     }
     o.header(inst, 0..3);
     if op.present.has(NKIKLIRKernel::ENABLE_DEVICE_DUMP) || op.enable_device_dump != false {
-        o.put("\"enable_device_dump\": ", &op.enable_device_dump);
+        o.put(key!("enable_device_dump"), &op.enable_device_dump);
     }
     o.header(inst, 3..5);
     if op.present.has(NKIKLIRKernel::FUNC_ARGS) || !op.func_args.is_empty() {
-        o.put("\"func_args\": ", &op.func_args);
+        o.put(key!("func_args"), &op.func_args);
     }
     if op.present.has(NKIKLIRKernel::FUNC_OUTS) || !op.func_outs.is_empty() {
-        o.put("\"func_outs\": ", &op.func_outs);
+        o.put(key!("func_outs"), &op.func_outs);
     }
     o.header(inst, 5..7);
-    o.put_some("\"kernel_format\": ", &op.kernel_format);
-    o.put_some("\"klir_binary\": ", &op.klir_binary);
+    o.put_some(key!("kernel_format"), &op.kernel_format);
+    o.put_some(key!("klir_binary"), &op.klir_binary);
     o.header(inst, 7..10);
     if op.present.has(NKIKLIRKernel::NKI_BINARY_VERSION_IDENTIFIER)
         || op.nki_binary_version_identifier != Sym::EMPTY
     {
-        o.put("\"nki_binary_version_identifier\": ", &op.nki_binary_version_identifier);
+        o.put(key!("nki_binary_version_identifier"), &op.nki_binary_version_identifier);
     }
     o.header(inst, 10..16);
     if op.present.has(NKIKLIRKernel::PSUM_BUF_SHAPE) || op.psum_buf_shape != [0, 0, 0] {
-        o.put("\"psum_buf_shape\": ", &op.psum_buf_shape);
+        o.put(key!("psum_buf_shape"), &op.psum_buf_shape);
     }
     if op.present.has(NKIKLIRKernel::SB_BUF_SHAPE) || op.sb_buf_shape != [0, 0] {
-        o.put("\"sb_buf_shape\": ", &op.sb_buf_shape);
+        o.put(key!("sb_buf_shape"), &op.sb_buf_shape);
     }
     o.header(inst, 16..20);
 }
@@ -2565,11 +2565,11 @@ impl ReadRecord for DevicePrint {
 fn put_device_print<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DevicePrint) {
     o.header(inst, 0..14);
     if op.present.has(DevicePrint::OUTPUT_BUFFER) || op.output_buffer != DebugDeviceBuffer::Stdout {
-        o.put("\"output_buffer\": ", &op.output_buffer);
+        o.put(key!("output_buffer"), &op.output_buffer);
     }
     o.header(inst, 14..16);
     if op.present.has(DevicePrint::PREFIX) || op.prefix != Sym::EMPTY {
-        o.put("\"prefix\": ", &op.prefix);
+        o.put(key!("prefix"), &op.prefix);
     }
     o.header(inst, 16..20);
 }
@@ -2601,7 +2601,7 @@ impl ReadRecord for SetRandState {
 
 fn put_set_rand_state<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a SetRandState) {
     o.header(inst, 0..16);
-    o.put_some("\"rng_engine\": ", &op.rng_engine);
+    o.put_some(key!("rng_engine"), &op.rng_engine);
     o.header(inst, 16..20);
 }
 
@@ -2638,12 +2638,12 @@ impl ReadRecord for Rand {
 
 fn put_rand<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Rand) {
     o.header(inst, 0..2);
-    o.put("\"distribution\": ", &op.distribution);
+    o.put(key!("distribution"), &op.distribution);
     o.header(inst, 2..15);
-    o.put("\"params\": ", &op.params);
+    o.put(key!("params"), &op.params);
     o.header(inst, 15..16);
-    o.put_some("\"rand_num_steps\": ", &op.rand_num_steps);
-    o.put("\"random_algorithm\": ", &op.random_algorithm);
+    o.put_some(key!("rand_num_steps"), &op.rand_num_steps);
+    o.put(key!("random_algorithm"), &op.random_algorithm);
     o.header(inst, 16..20);
 }
 
@@ -2677,12 +2677,12 @@ impl ReadRecord for Iota {
 }
 
 fn put_iota<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Iota) {
-    o.put("\"base\": ", &op.base);
+    o.put(key!("base"), &op.base);
     if op.channel_multiplier != 0 {
-        o.put("\"channel_multiplier\": ", &op.channel_multiplier);
+        o.put(key!("channel_multiplier"), &op.channel_multiplier);
     }
     o.header(inst, 0..15);
-    o.put_some("\"pattern\": ", &op.pattern);
+    o.put_some(key!("pattern"), &op.pattern);
     o.header(inst, 15..20);
 }
 
@@ -2724,15 +2724,15 @@ fn put_tensor_scalar_affine_select<'a>(
     inst: &'a Instruction,
     op: &'a TensorScalarAffineSelect,
 ) {
-    o.put("\"base\": ", &op.base);
+    o.put(key!("base"), &op.base);
     if op.channel_multiplier != 0 {
-        o.put("\"channel_multiplier\": ", &op.channel_multiplier);
+        o.put(key!("channel_multiplier"), &op.channel_multiplier);
     }
-    o.put("\"compare_op\": ", &op.compare_op);
+    o.put(key!("compare_op"), &op.compare_op);
     o.header(inst, 0..5);
-    o.put("\"fill_value\": ", &op.fill_value);
+    o.put(key!("fill_value"), &op.fill_value);
     o.header(inst, 5..15);
-    o.put_some("\"pattern\": ", &op.pattern);
+    o.put_some(key!("pattern"), &op.pattern);
     o.header(inst, 15..20);
 }
 
@@ -2781,22 +2781,22 @@ impl ReadRecord for RangeSelect {
 
 fn put_range_select<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a RangeSelect) {
     if op.base != 0 {
-        o.put("\"base\": ", &op.base);
+        o.put(key!("base"), &op.base);
     }
-    o.put("\"compare_op0\": ", &op.compare_op0);
-    o.put("\"compare_op1\": ", &op.compare_op1);
+    o.put(key!("compare_op0"), &op.compare_op0);
+    o.put(key!("compare_op1"), &op.compare_op1);
     o.header(inst, 0..5);
-    o.put_some("\"fill_value\": ", &op.fill_value);
+    o.put_some(key!("fill_value"), &op.fill_value);
     o.header(inst, 5..10);
     if op.num_active_channels != 0 {
-        o.put("\"num_active_channels\": ", &op.num_active_channels);
+        o.put(key!("num_active_channels"), &op.num_active_channels);
     }
     o.header(inst, 10..16);
     if op.present.has(RangeSelect::REDUCE_CMD) || op.reduce_cmd != EngineAccumulationType::Idle {
-        o.put("\"reduce_cmd\": ", &op.reduce_cmd);
+        o.put(key!("reduce_cmd"), &op.reduce_cmd);
     }
     if op.present.has(RangeSelect::REDUCE_OP) || op.reduce_op != AluOpType::Bypass {
-        o.put("\"reduce_op\": ", &op.reduce_op);
+        o.put(key!("reduce_op"), &op.reduce_op);
     }
     o.header(inst, 16..20);
 }
@@ -2829,7 +2829,7 @@ impl ReadRecord for Dropout {
 fn put_dropout<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Dropout) {
     o.header(inst, 0..7);
     if op.is_keep_threshold != false {
-        o.put("\"is_keep_threshold\": ", &op.is_keep_threshold);
+        o.put(key!("is_keep_threshold"), &op.is_keep_threshold);
     }
     o.header(inst, 7..20);
 }
@@ -2870,14 +2870,14 @@ fn put_get_cur_processing_rank_id<'a>(
     inst: &'a Instruction,
     op: &'a GetCurProcessingRankID,
 ) {
-    o.put("\"channel_id\": ", &op.channel_id);
+    o.put(key!("channel_id"), &op.channel_id);
     o.header(inst, 0..7);
-    o.put("\"iter_id\": ", &op.iter_id);
+    o.put(key!("iter_id"), &op.iter_id);
     o.header(inst, 7..16);
-    o.put_some("\"replica_groups\": ", &op.replica_groups);
+    o.put_some(key!("replica_groups"), &op.replica_groups);
     o.header(inst, 16..18);
     if op.stream_id != 0 {
-        o.put("\"stream_id\": ", &op.stream_id);
+        o.put(key!("stream_id"), &op.stream_id);
     }
     o.header(inst, 18..20);
 }
@@ -2919,17 +2919,17 @@ impl ReadRecord for DMATrigger {
 fn put_dmatrigger<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DMATrigger) {
     o.header(inst, 0..2);
     if op.dge_type != DGEType::Unassigned {
-        o.put("\"dge_type\": ", &op.dge_type);
+        o.put(key!("dge_type"), &op.dge_type);
     }
     if op.present.has(DMATrigger::DMA_BLOCKS) || !op.dma_blocks.is_empty() {
-        o.put("\"dma_blocks\": ", &op.dma_blocks);
+        o.put(key!("dma_blocks"), &op.dma_blocks);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
-        o.put("\"duplicate\": ", &op.duplicate);
+        o.put(key!("duplicate"), &op.duplicate);
     }
     o.header(inst, 3..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -2961,7 +2961,7 @@ impl ReadRecord for DMADescriptor {
 fn put_dmadescriptor<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DMADescriptor) {
     o.header(inst, 0..10);
     if op.num_tiling_dimensions != 0 {
-        o.put("\"num_tiling_dimensions\": ", &op.num_tiling_dimensions);
+        o.put(key!("num_tiling_dimensions"), &op.num_tiling_dimensions);
     }
     o.header(inst, 10..20);
 }
@@ -2995,11 +2995,11 @@ impl ReadRecord for DMADescriptorCopy {
 
 fn put_dmadescriptor_copy<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DMADescriptorCopy) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..10);
     if op.num_tiling_dimensions != 0 {
-        o.put("\"num_tiling_dimensions\": ", &op.num_tiling_dimensions);
+        o.put(key!("num_tiling_dimensions"), &op.num_tiling_dimensions);
     }
     o.header(inst, 10..20);
 }
@@ -3034,12 +3034,12 @@ impl ReadRecord for DMADescriptorCCE {
 }
 
 fn put_dmadescriptor_cce<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DMADescriptorCCE) {
-    o.put("\"constants\": ", &op.constants);
+    o.put(key!("constants"), &op.constants);
     o.header(inst, 0..10);
     if op.num_tiling_dimensions != 0 {
-        o.put("\"num_tiling_dimensions\": ", &op.num_tiling_dimensions);
+        o.put(key!("num_tiling_dimensions"), &op.num_tiling_dimensions);
     }
-    o.put("\"op\": ", &op.op);
+    o.put(key!("op"), &op.op);
     o.header(inst, 10..20);
 }
 
@@ -3078,14 +3078,14 @@ fn put_dmadescriptor_transpose<'a>(
     op: &'a DMADescriptorTranspose,
 ) {
     if op.can_read_uninit != false {
-        o.put("\"can_read_uninit\": ", &op.can_read_uninit);
+        o.put(key!("can_read_uninit"), &op.can_read_uninit);
     }
     o.header(inst, 0..10);
     if op.num_tiling_dimensions != 0 {
-        o.put("\"num_tiling_dimensions\": ", &op.num_tiling_dimensions);
+        o.put(key!("num_tiling_dimensions"), &op.num_tiling_dimensions);
     }
     o.header(inst, 10..19);
-    o.put("\"transpose_op\": ", &op.transpose_op);
+    o.put(key!("transpose_op"), &op.transpose_op);
     o.header(inst, 19..20);
 }
 
@@ -3121,7 +3121,7 @@ fn put_dmadescriptor_replicate<'a>(
 ) {
     o.header(inst, 0..10);
     if op.num_tiling_dimensions != 0 {
-        o.put("\"num_tiling_dimensions\": ", &op.num_tiling_dimensions);
+        o.put(key!("num_tiling_dimensions"), &op.num_tiling_dimensions);
     }
     o.header(inst, 10..20);
 }
@@ -3156,10 +3156,10 @@ impl ReadRecord for RegisterAlu {
 fn put_register_alu<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a RegisterAlu) {
     o.header(inst, 0..7);
     if op.is_64bit != false {
-        o.put("\"is_64bit\": ", &op.is_64bit);
+        o.put(key!("is_64bit"), &op.is_64bit);
     }
     o.header(inst, 7..10);
-    o.put("\"op\": ", &op.op);
+    o.put(key!("op"), &op.op);
     o.header(inst, 10..20);
 }
 
@@ -3206,10 +3206,10 @@ impl ReadRecord for CompareAndBranch {
 }
 
 fn put_compare_and_branch<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a CompareAndBranch) {
-    o.put("\"comp_op\": ", &op.comp_op);
+    o.put(key!("comp_op"), &op.comp_op);
     o.header(inst, 0..10);
-    o.put_or_null("\"on_false\": ", &op.on_false, op.present.has(CompareAndBranch::ON_FALSE));
-    o.put_or_null("\"on_true\": ", &op.on_true, op.present.has(CompareAndBranch::ON_TRUE));
+    o.put_or_null(key!("on_false"), &op.on_false, op.present.has(CompareAndBranch::ON_FALSE));
+    o.put_or_null(key!("on_true"), &op.on_true, op.present.has(CompareAndBranch::ON_TRUE));
     o.header(inst, 10..20);
 }
 
@@ -3253,7 +3253,7 @@ fn put_unconditional_branch<'a>(
     op: &'a UnconditionalBranch,
 ) {
     o.header(inst, 0..19);
-    o.put_or_null("\"target\": ", &op.target, op.present.has(UnconditionalBranch::TARGET));
+    o.put_or_null(key!("target"), &op.target, op.present.has(UnconditionalBranch::TARGET));
     o.header(inst, 19..20);
 }
 
@@ -3288,10 +3288,10 @@ impl ReadRecord for BranchHint {
 }
 
 fn put_branch_hint<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a BranchHint) {
-    o.put_some("\"associate_branch\": ", &op.associate_branch);
+    o.put_some(key!("associate_branch"), &op.associate_branch);
     o.header(inst, 0..5);
     if op.present.has(BranchHint::HINT) || op.hint != BranchOutcomeHint::LikelyTaken {
-        o.put("\"hint\": ", &op.hint);
+        o.put(key!("hint"), &op.hint);
     }
     o.header(inst, 5..20);
 }
@@ -3339,13 +3339,13 @@ impl ReadRecord for Call {
 
 fn put_call<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Call) {
     if op.present.has(Call::ARGUMENTS) || !op.arguments.is_empty() {
-        o.put("\"arguments\": ", &op.arguments);
+        o.put(key!("arguments"), &op.arguments);
     }
     o.header(inst, 0..19);
     if op.table_id != 0 {
-        o.put("\"table_id\": ", &op.table_id);
+        o.put(key!("table_id"), &op.table_id);
     }
-    o.put_or_null("\"target\": ", &op.target, op.present.has(Call::TARGET));
+    o.put_or_null(key!("target"), &op.target, op.present.has(Call::TARGET));
     o.header(inst, 19..20);
 }
 
@@ -3387,13 +3387,13 @@ fn put_switch_queue_instance<'a>(
     op: &'a SwitchQueueInstance,
 ) {
     o.header(inst, 0..7);
-    o.put_some("\"instance\": ", &op.instance);
+    o.put_some(key!("instance"), &op.instance);
     o.header(inst, 7..10);
     if op.present.has(SwitchQueueInstance::NO_REARM) || op.no_rearm != false {
-        o.put("\"no_rearm\": ", &op.no_rearm);
+        o.put(key!("no_rearm"), &op.no_rearm);
     }
     o.header(inst, 10..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -3430,9 +3430,9 @@ fn put_reset_queue_instance<'a>(
     op: &'a ResetQueueInstance,
 ) {
     o.header(inst, 0..7);
-    o.put_some("\"instance\": ", &op.instance);
+    o.put_some(key!("instance"), &op.instance);
     o.header(inst, 7..16);
-    o.put_some("\"queue\": ", &op.queue);
+    o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
 }
 
@@ -3466,12 +3466,12 @@ impl ReadRecord for CoreBarrier {
 }
 
 fn put_core_barrier<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a CoreBarrier) {
-    o.put("\"cores\": ", &op.cores);
+    o.put(key!("cores"), &op.cores);
     o.header(inst, 0..5);
-    o.put("\"id\": ", &op.id);
+    o.put(key!("id"), &op.id);
     o.header(inst, 5..16);
     if op.runtime_semaphore != 0 {
-        o.put("\"runtime_semaphore\": ", &op.runtime_semaphore);
+        o.put(key!("runtime_semaphore"), &op.runtime_semaphore);
     }
     o.header(inst, 16..20);
 }
@@ -3503,7 +3503,7 @@ impl ReadRecord for MatchReplace {
 
 fn put_match_replace<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a MatchReplace) {
     o.header(inst, 0..5);
-    o.put_some("\"imm_value\": ", &op.imm_value);
+    o.put_some(key!("imm_value"), &op.imm_value);
     o.header(inst, 5..20);
 }
 
@@ -3538,7 +3538,7 @@ fn put_max_index_and_match_replace<'a>(
     op: &'a MaxIndexAndMatchReplace,
 ) {
     o.header(inst, 0..5);
-    o.put_some("\"imm_value\": ", &op.imm_value);
+    o.put_some(key!("imm_value"), &op.imm_value);
     o.header(inst, 5..20);
 }
 
@@ -3572,11 +3572,11 @@ impl ReadRecord for InlineASMBytes {
 }
 
 fn put_inline_asmbytes<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a InlineASMBytes) {
-    o.put_some("\"asm_bytes\": ", &op.asm_bytes);
+    o.put_some(key!("asm_bytes"), &op.asm_bytes);
     o.header(inst, 0..7);
-    o.put_some("\"latency_estimate\": ", &op.latency_estimate);
+    o.put_some(key!("latency_estimate"), &op.latency_estimate);
     o.header(inst, 7..19);
-    o.put("\"sync_type\": ", &op.sync_type);
+    o.put(key!("sync_type"), &op.sync_type);
     o.header(inst, 19..20);
 }
 
@@ -3611,7 +3611,7 @@ impl ReadRecord for TensorCompletion {
 fn put_tensor_completion<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a TensorCompletion) {
     o.header(inst, 0..9);
     if op.present.has(TensorCompletion::MODE) || op.mode != TensorCompletionMode::Default {
-        o.put("\"mode\": ", &op.mode);
+        o.put(key!("mode"), &op.mode);
     }
     o.header(inst, 9..20);
 }
@@ -3666,25 +3666,25 @@ impl ReadRecord for MatmultMx {
 }
 
 fn put_matmult_mx<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a MatmultMx) {
-    o.put("\"accumulation_flag\": ", &op.accumulation_flag);
+    o.put(key!("accumulation_flag"), &op.accumulation_flag);
     o.header(inst, 0..5);
-    o.put("\"ifmap_quant_offset\": ", &op.ifmap_quant_offset);
+    o.put(key!("ifmap_quant_offset"), &op.ifmap_quant_offset);
     o.header(inst, 5..7);
-    o.put("\"is_fmap_onezero\": ", &op.is_fmap_onezero);
-    o.put("\"is_transpose\": ", &op.is_transpose);
-    o.put("\"is_weight_onezero\": ", &op.is_weight_onezero);
+    o.put(key!("is_fmap_onezero"), &op.is_fmap_onezero);
+    o.put(key!("is_transpose"), &op.is_transpose);
+    o.put(key!("is_weight_onezero"), &op.is_weight_onezero);
     o.header(inst, 7..15);
-    o.put("\"perf_mode\": ", &op.perf_mode);
+    o.put(key!("perf_mode"), &op.perf_mode);
     o.header(inst, 15..16);
-    o.put("\"psum_zero_region\": ", &op.psum_zero_region);
-    o.put("\"replication_num_rows\": ", &op.replication_num_rows);
-    o.put("\"replication_resolution\": ", &op.replication_resolution);
-    o.put("\"replication_shift_amnt\": ", &op.replication_shift_amnt);
+    o.put(key!("psum_zero_region"), &op.psum_zero_region);
+    o.put(key!("replication_num_rows"), &op.replication_num_rows);
+    o.put(key!("replication_resolution"), &op.replication_resolution);
+    o.put(key!("replication_shift_amnt"), &op.replication_shift_amnt);
     o.header(inst, 16..19);
-    o.put("\"tile_position\": ", &op.tile_position);
-    o.put("\"tile_size\": ", &op.tile_size);
+    o.put(key!("tile_position"), &op.tile_position);
+    o.put(key!("tile_size"), &op.tile_size);
     o.header(inst, 19..20);
-    o.put("\"weights_quant_offset\": ", &op.weights_quant_offset);
+    o.put(key!("weights_quant_offset"), &op.weights_quant_offset);
     o.header(inst, 20..20);
 }
 
@@ -3720,7 +3720,7 @@ fn put_dve_read_accumulator<'a>(
 ) {
     o.header(inst, 0..10);
     if op.negated != false {
-        o.put("\"negated\": ", &op.negated);
+        o.put(key!("negated"), &op.negated);
     }
     o.header(inst, 10..20);
 }
@@ -3752,7 +3752,7 @@ impl ReadRecord for Exponential {
 
 fn put_exponential<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Exponential) {
     o.header(inst, 0..16);
-    o.put("\"reduce_cmd\": ", &op.reduce_cmd);
+    o.put(key!("reduce_cmd"), &op.reduce_cmd);
     o.header(inst, 16..20);
 }
 
@@ -3804,23 +3804,23 @@ impl ReadRecord for Loop {
 }
 
 fn put_loop<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Loop) {
-    o.put_some("\"LoopAxis\": ", &op.loop_axis);
+    o.put_some(key!("LoopAxis"), &op.loop_axis);
     if op.present.has(Loop::BLOCKS) || !op.blocks.is_empty() {
-        o.put("\"blocks\": ", &op.blocks);
+        o.put(key!("blocks"), &op.blocks);
     }
     o.header(inst, 0..7);
     if op.present.has(Loop::IS_BASIC_BLOCK) || op.is_basic_block {
-        o.put("\"isBasicBlock\": ", &op.is_basic_block);
+        o.put(key!("isBasicBlock"), &op.is_basic_block);
     }
     if op.present.has(Loop::IS_PARALLEL) || op.is_parallel {
-        o.put("\"isParallel\": ", &op.is_parallel);
+        o.put(key!("isParallel"), &op.is_parallel);
     }
     o.header(inst, 7..16);
     if op.present.has(Loop::REGISTERS) || !op.registers.is_empty() {
-        o.put("\"registers\": ", &op.registers);
+        o.put(key!("registers"), &op.registers);
     }
     o.header(inst, 16..19);
-    o.put_some("\"unroll\": ", &op.unroll);
+    o.put_some(key!("unroll"), &op.unroll);
     o.header(inst, 19..20);
 }
 
@@ -3855,9 +3855,9 @@ impl ReadRecord for DynamicForLoop {
 }
 
 fn put_dynamic_for_loop<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DynamicForLoop) {
-    o.put_some("\"DynamicForLoopAxis\": ", &op.dynamic_for_loop_axis);
+    o.put_some(key!("DynamicForLoopAxis"), &op.dynamic_for_loop_axis);
     if op.present.has(DynamicForLoop::BLOCKS) || !op.blocks.is_empty() {
-        o.put("\"blocks\": ", &op.blocks);
+        o.put(key!("blocks"), &op.blocks);
     }
     o.header(inst, 0..20);
 }
@@ -3911,21 +3911,21 @@ impl ReadRecord for DMABlock {
 
 fn put_dmablock<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DMABlock) {
     if op.present.has(DMABlock::BLOCK_ID) || op.block_id != 0 {
-        o.put("\"block_id\": ", &op.block_id);
+        o.put(key!("block_id"), &op.block_id);
     }
     if op.present.has(DMABlock::BLOCKS) || !op.blocks.is_empty() {
-        o.put("\"blocks\": ", &op.blocks);
+        o.put(key!("blocks"), &op.blocks);
     }
     o.header(inst, 0..2);
-    o.put_some("\"dma_trigger\": ", &op.dma_trigger);
+    o.put_some(key!("dma_trigger"), &op.dma_trigger);
     o.header(inst, 2..16);
-    o.put_some("\"priority_class\": ", &op.priority_class);
+    o.put_some(key!("priority_class"), &op.priority_class);
     if op.present.has(DMABlock::REMOTE_NOTIFICATIONS) || !op.remote_notifications.is_empty() {
-        o.put("\"remote_notifications\": ", &op.remote_notifications);
+        o.put(key!("remote_notifications"), &op.remote_notifications);
     }
     o.header(inst, 16..18);
     if op.present.has(DMABlock::SECTION_START) || op.section_start {
-        o.put("\"section_start\": ", &op.section_start);
+        o.put(key!("section_start"), &op.section_start);
     }
     o.header(inst, 18..20);
 }
@@ -3962,9 +3962,9 @@ impl ReadRecord for DoWhile {
 
 fn put_do_while<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DoWhile) {
     if op.present.has(DoWhile::BLOCKS) || !op.blocks.is_empty() {
-        o.put("\"blocks\": ", &op.blocks);
+        o.put(key!("blocks"), &op.blocks);
     }
-    o.put_some("\"cond\": ", &op.cond);
+    o.put_some(key!("cond"), &op.cond);
     o.header(inst, 0..20);
 }
 
@@ -4007,11 +4007,11 @@ fn put_tonga_reduce_macro_symbolic<'a>(
 ) {
     o.header(inst, 0..7);
     if op.present.has(TongaReduceMacroSymbolic::IS_FIRST_REDUCE) || op.is_first_reduce {
-        o.put("\"is_first_reduce\": ", &op.is_first_reduce);
+        o.put(key!("is_first_reduce"), &op.is_first_reduce);
     }
     o.header(inst, 7..10);
-    o.put("\"op\": ", &op.op);
+    o.put(key!("op"), &op.op);
     o.header(inst, 10..16);
-    o.put_some("\"reduce_axes\": ", &op.reduce_axes);
+    o.put_some(key!("reduce_axes"), &op.reduce_axes);
     o.header(inst, 16..20);
 }

@@ -8,7 +8,7 @@ use bir::{Extra, Sym};
 
 use crate::error::Result;
 use crate::read::{ReadRecord, Reader};
-use crate::write::{Object, WriteRecord};
+use crate::write::{Object, WriteRecord, key};
 use bir::records::*;
 
 impl ReadRecord for ImmArray {
@@ -44,9 +44,9 @@ impl WriteRecord for ImmArray {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"dtype\": ", &self.dtype);
-        o.put_word("\"kind\": ", "imm_array");
-        o.put_some("\"value_array\": ", &self.value_array);
+        o.put_some(key!("dtype"), &self.dtype);
+        o.put_word(key!("kind"), "imm_array");
+        o.put_some(key!("value_array"), &self.value_array);
     }
 }
 
@@ -83,9 +83,9 @@ impl WriteRecord for ImmValue {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"dtype\": ", &self.dtype);
-        o.put_word("\"kind\": ", "imm_value");
-        o.put_some("\"value\": ", &self.value);
+        o.put_some(key!("dtype"), &self.dtype);
+        o.put_word(key!("kind"), "imm_value");
+        o.put_some(key!("value"), &self.value);
     }
 }
 
@@ -143,15 +143,15 @@ impl WriteRecord for PhysicalAp {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put("\"access_shape\": ", &self.access_shape);
-        o.put_some("\"ap\": ", &self.ap);
-        o.put_some("\"dtype\": ", &self.dtype);
-        o.put_some("\"dynamic_ap_info\": ", &self.dynamic_ap_info);
-        o.put_word("\"kind\": ", "physical_ap");
-        o.put_or_null("\"memref\": ", &self.memref, self.present.has(PhysicalAp::MEMREF));
-        o.put_some("\"memref_owner_func\": ", &self.memref_owner_func);
-        o.put_some("\"memsetref\": ", &self.memsetref);
-        o.put("\"offset\": ", &self.offset);
+        o.put(key!("access_shape"), &self.access_shape);
+        o.put_some(key!("ap"), &self.ap);
+        o.put_some(key!("dtype"), &self.dtype);
+        o.put_some(key!("dynamic_ap_info"), &self.dynamic_ap_info);
+        o.put_word(key!("kind"), "physical_ap");
+        o.put_or_null(key!("memref"), &self.memref, self.present.has(PhysicalAp::MEMREF));
+        o.put_some(key!("memref_owner_func"), &self.memref_owner_func);
+        o.put_some(key!("memsetref"), &self.memsetref);
+        o.put(key!("offset"), &self.offset);
     }
 }
 
@@ -197,9 +197,9 @@ impl WriteRecord for RegisterAccess {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"dtype\": ", &self.dtype);
-        o.put_word("\"kind\": ", "register_access");
-        o.put_or_null("\"regref\": ", &self.regref, self.present.has(RegisterAccess::REGREF));
+        o.put_some(key!("dtype"), &self.dtype);
+        o.put_word(key!("kind"), "register_access");
+        o.put_or_null(key!("regref"), &self.regref, self.present.has(RegisterAccess::REGREF));
     }
 }
 
@@ -272,22 +272,22 @@ impl WriteRecord for RegisterAp {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"ap\": ", &self.ap);
+        o.put_some(key!("ap"), &self.ap);
         if self.present.has(RegisterAp::CONST_AP_OFFSET) || self.const_ap_offset != 0 {
-            o.put("\"const_ap_offset\": ", &self.const_ap_offset);
+            o.put(key!("const_ap_offset"), &self.const_ap_offset);
         }
         if self.present.has(RegisterAp::CONST_SUB_TENSOR_ID) || self.const_sub_tensor_id != -1 {
-            o.put("\"const_sub_tensor_id\": ", &self.const_sub_tensor_id);
+            o.put(key!("const_sub_tensor_id"), &self.const_sub_tensor_id);
         }
-        o.put_some("\"dtype\": ", &self.dtype);
+        o.put_some(key!("dtype"), &self.dtype);
         if self.present.has(RegisterAp::IS_REGLOC_OFFSET) || self.is_regloc_offset {
-            o.put("\"is_regloc_offset\": ", &self.is_regloc_offset);
+            o.put(key!("is_regloc_offset"), &self.is_regloc_offset);
         }
-        o.put_word("\"kind\": ", "register_ap");
-        o.put_or_null("\"memsetref\": ", &self.memsetref, self.present.has(RegisterAp::MEMSETREF));
-        o.put_some("\"reg_ap_offset\": ", &self.reg_ap_offset);
-        o.put_some("\"reg_sub_tensor_id\": ", &self.reg_sub_tensor_id);
-        o.put_or_null("\"regref\": ", &self.regref, self.present.has(RegisterAp::REGREF));
+        o.put_word(key!("kind"), "register_ap");
+        o.put_or_null(key!("memsetref"), &self.memsetref, self.present.has(RegisterAp::MEMSETREF));
+        o.put_some(key!("reg_ap_offset"), &self.reg_ap_offset);
+        o.put_some(key!("reg_sub_tensor_id"), &self.reg_sub_tensor_id);
+        o.put_or_null(key!("regref"), &self.regref, self.present.has(RegisterAp::REGREF));
     }
 }
 
@@ -343,17 +343,17 @@ impl WriteRecord for SymbolicAp {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put("\"access_shape\": ", &self.access_shape);
-        o.put("\"addrs\": ", &self.addrs);
-        o.put_some("\"ap\": ", &self.ap);
-        o.put_some("\"dtype\": ", &self.dtype);
-        o.put_word("\"kind\": ", if self.pwap { "symbolic_pwap" } else { "symbolic_ap" });
-        o.put_or_null("\"memsetref\": ", &self.memsetref, self.present.has(SymbolicAp::MEMSETREF));
+        o.put(key!("access_shape"), &self.access_shape);
+        o.put(key!("addrs"), &self.addrs);
+        o.put_some(key!("ap"), &self.ap);
+        o.put_some(key!("dtype"), &self.dtype);
+        o.put_word(key!("kind"), if self.pwap { "symbolic_pwap" } else { "symbolic_ap" });
+        o.put_or_null(key!("memsetref"), &self.memsetref, self.present.has(SymbolicAp::MEMSETREF));
         if self.num_tensor_indirect_indices != 0 {
-            o.put("\"num_tensor_indirect_indices\": ", &self.num_tensor_indirect_indices);
+            o.put(key!("num_tensor_indirect_indices"), &self.num_tensor_indirect_indices);
         }
         if self.tensor_indirect_arg_id != -1 {
-            o.put("\"tensor_indirect_arg_id\": ", &self.tensor_indirect_arg_id);
+            o.put(key!("tensor_indirect_arg_id"), &self.tensor_indirect_arg_id);
         }
     }
 }
@@ -396,11 +396,11 @@ impl WriteRecord for SymbolicImmValue {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"dtype\": ", &self.dtype);
-        o.put_some("\"expr\": ", &self.expr);
-        o.put_word("\"kind\": ", "symbolic_imm_value");
+        o.put_some(key!("dtype"), &self.dtype);
+        o.put_some(key!("expr"), &self.expr);
+        o.put_word(key!("kind"), "symbolic_imm_value");
         if self.present.has(SymbolicImmValue::VALUE_LIST) || !self.value_list.is_empty() {
-            o.put_with("\"value_list\": ", |w| w.value_objects(&self.value_list));
+            o.put_with(key!("value_list"), |w| w.value_objects(&self.value_list));
         }
     }
 }
@@ -442,11 +442,11 @@ impl WriteRecord for Block {
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
         if !self.block_arguments.is_empty() {
-            o.put("\"block_arguments\": ", &self.block_arguments);
+            o.put(key!("block_arguments"), &self.block_arguments);
         }
-        o.put("\"instructions\": ", &self.instructions);
-        o.put("\"name\": ", &self.name);
-        o.put("\"origin\": ", &self.origin);
+        o.put(key!("instructions"), &self.instructions);
+        o.put(key!("name"), &self.name);
+        o.put(key!("origin"), &self.origin);
     }
 }
 
@@ -485,9 +485,9 @@ impl WriteRecord for BlockArgument {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"bound_storage\": ", &self.bound_storage);
+        o.put_some(key!("bound_storage"), &self.bound_storage);
         if self.present.has(BlockArgument::INCOMING_VALUES) || !self.incoming_values.is_empty() {
-            o.put("\"incoming_values\": ", &self.incoming_values);
+            o.put(key!("incoming_values"), &self.incoming_values);
         }
     }
 }
@@ -544,20 +544,20 @@ impl WriteRecord for DynamicApInfo {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"actual_ap\": ", &self.actual_ap);
+        o.put_some(key!("actual_ap"), &self.actual_ap);
         if self.present.has(DynamicApInfo::AFF_EXPR) || !self.aff_expr.is_empty() {
-            o.put("\"aff_expr\": ", &self.aff_expr);
+            o.put(key!("aff_expr"), &self.aff_expr);
         }
         if self.present.has(DynamicApInfo::C) || self.c != 0 {
-            o.put("\"c\": ", &self.c);
+            o.put(key!("c"), &self.c);
         }
         if self.present.has(DynamicApInfo::INDIRECT_DIM) || self.indirect_dim != IndirectDim::W {
-            o.put("\"indirect_dim\": ", &self.indirect_dim);
+            o.put(key!("indirect_dim"), &self.indirect_dim);
         }
         if self.present.has(DynamicApInfo::INDIRECT_DIM_MAX_INDEX) || self.indirect_dim_max_index != 0 {
-            o.put("\"indirect_dim_max_index\": ", &self.indirect_dim_max_index);
+            o.put(key!("indirect_dim_max_index"), &self.indirect_dim_max_index);
         }
-        o.put_some("\"num_indirect_args\": ", &self.num_indirect_args);
+        o.put_some(key!("num_indirect_args"), &self.num_indirect_args);
     }
 }
 
@@ -593,8 +593,8 @@ impl WriteRecord for DynamicApTerm {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"coef\": ", &self.coef);
-        o.put_some("\"offset_expr\": ", &self.offset_expr);
+        o.put_some(key!("coef"), &self.coef);
+        o.put_some(key!("offset_expr"), &self.offset_expr);
     }
 }
 
@@ -639,13 +639,13 @@ impl WriteRecord for Function {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put("\"allocations\": ", &self.allocations);
+        o.put(key!("allocations"), &self.allocations);
         if self.present.has(Function::ATTRIBUTES) || !self.attributes.is_empty() {
-            o.put("\"attributes\": ", &self.attributes);
+            o.put(key!("attributes"), &self.attributes);
         }
-        o.put("\"blocks\": ", &self.blocks);
-        o.put("\"name\": ", &self.name);
-        o.put("\"origin\": ", &self.origin);
+        o.put(key!("blocks"), &self.blocks);
+        o.put(key!("name"), &self.name);
+        o.put(key!("origin"), &self.origin);
     }
 }
 
@@ -763,62 +763,62 @@ impl WriteRecord for MemoryLocation {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_word("\"Skind\": ", "memory_location");
-        o.put("\"addr\": ", &self.addr);
+        o.put_word(key!("Skind"), "memory_location");
+        o.put(key!("addr"), &self.addr);
         if !self.alias.is_empty() {
-            o.put_with("\"alias\": ", |w| w.aliases(&self.alias));
+            o.put_with(key!("alias"), |w| w.aliases(&self.alias));
         }
         if self.present.has(MemoryLocation::ALLOCATED) || self.allocated {
-            o.put("\"allocated\": ", &self.allocated);
+            o.put(key!("allocated"), &self.allocated);
         }
-        o.put_some("\"alloced_func\": ", &self.alloced_func);
+        o.put_some(key!("alloced_func"), &self.alloced_func);
         if self.present.has(MemoryLocation::BANK) || self.bank != 0 {
-            o.put("\"bank\": ", &self.bank);
+            o.put(key!("bank"), &self.bank);
         }
         if self.present.has(MemoryLocation::BASE) || self.base != 0 {
-            o.put("\"base\": ", &self.base);
+            o.put(key!("base"), &self.base);
         }
-        o.put_some("\"device_print_metadata\": ", &self.device_print_metadata);
-        o.put_some("\"dims\": ", &self.dims);
+        o.put_some(key!("device_print_metadata"), &self.device_print_metadata);
+        o.put_some(key!("dims"), &self.dims);
         if self.present.has(MemoryLocation::IS_SHARED_POST_DRAM_ALLOC) || self.is_shared_post_dram_alloc {
-            o.put("\"is_shared_post_dram_alloc\": ", &self.is_shared_post_dram_alloc);
+            o.put(key!("is_shared_post_dram_alloc"), &self.is_shared_post_dram_alloc);
         }
         if self.present.has(MemoryLocation::LOCATION_ALT) || self.location_alt {
-            o.put("\"location_alt\": ", &self.location_alt);
+            o.put(key!("location_alt"), &self.location_alt);
         }
         if self.mem_loc_set_id != -1 {
-            o.put("\"memLocSetId\": ", &self.mem_loc_set_id);
+            o.put(key!("memLocSetId"), &self.mem_loc_set_id);
         }
-        o.put("\"name\": ", &self.name);
-        o.put_some("\"optin_passes\": ", &self.optin_passes);
-        o.put("\"origin\": ", &self.origin);
+        o.put(key!("name"), &self.name);
+        o.put_some(key!("optin_passes"), &self.optin_passes);
+        o.put(key!("origin"), &self.origin);
         if self.pack_id_hint != -1 {
-            o.put("\"pack_id_hint\": ", &self.pack_id_hint);
+            o.put(key!("pack_id_hint"), &self.pack_id_hint);
         }
         if self.present.has(MemoryLocation::PINNED) || self.pinned {
-            o.put("\"pinned\": ", &self.pinned);
+            o.put(key!("pinned"), &self.pinned);
         }
-        o.put_some("\"pointer_ref_memloc\": ", &self.pointer_ref_memloc);
-        o.put_some("\"remote_local_target\": ", &self.remote_local_target);
-        o.put_some("\"remote_writer_func\": ", &self.remote_writer_func);
+        o.put_some(key!("pointer_ref_memloc"), &self.pointer_ref_memloc);
+        o.put_some(key!("remote_local_target"), &self.remote_local_target);
+        o.put_some(key!("remote_writer_func"), &self.remote_writer_func);
         if self.present.has(MemoryLocation::RUNTIME_RESERVED) || self.runtime_reserved {
-            o.put("\"runtime_reserved\": ", &self.runtime_reserved);
+            o.put(key!("runtime_reserved"), &self.runtime_reserved);
         }
         if self.table_entry_id != -1 {
-            o.put("\"table_entry_id\": ", &self.table_entry_id);
+            o.put(key!("table_entry_id"), &self.table_entry_id);
         }
         if self.present.has(MemoryLocation::TENSOR_ID) || self.tensor_id != -1 {
-            o.put("\"tensor_id\": ", &self.tensor_id);
+            o.put(key!("tensor_id"), &self.tensor_id);
         }
-        o.put("\"type\": ", &self.r#type);
+        o.put(key!("type"), &self.r#type);
         if self.present.has(MemoryLocation::USER_ALLOCATED) || self.user_allocated {
-            o.put("\"user_allocated\": ", &self.user_allocated);
+            o.put(key!("user_allocated"), &self.user_allocated);
         }
         if self.var_id != -1 {
-            o.put("\"var_id\": ", &self.var_id);
+            o.put(key!("var_id"), &self.var_id);
         }
         if self.present.has(MemoryLocation::WRITTEN_BY_ANOTHER_CORE) || self.written_by_another_core {
-            o.put("\"written_by_another_core\": ", &self.written_by_another_core);
+            o.put(key!("written_by_another_core"), &self.written_by_another_core);
         }
     }
 }
@@ -903,40 +903,40 @@ impl WriteRecord for MemoryLocationSet {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_word("\"Skind\": ", "memory_location_set");
+        o.put_word(key!("Skind"), "memory_location_set");
         if self.present.has(MemoryLocationSet::ADDR_SPACE) || self.addr_space != MemoryAddressSpace::Local {
-            o.put("\"addr_space\": ", &self.addr_space);
+            o.put(key!("addr_space"), &self.addr_space);
         }
-        o.put_some("\"debug\": ", &self.debug);
+        o.put_some(key!("debug"), &self.debug);
         if self.do_not_rotate {
-            o.put("\"do_not_rotate\": ", &self.do_not_rotate);
+            o.put(key!("do_not_rotate"), &self.do_not_rotate);
         }
         if self.do_not_spill {
-            o.put("\"do_not_spill\": ", &self.do_not_spill);
+            o.put(key!("do_not_spill"), &self.do_not_spill);
         }
-        o.put_or_null("\"dtype\": ", &self.dtype, self.present.has(MemoryLocationSet::DTYPE));
+        o.put_or_null(key!("dtype"), &self.dtype, self.present.has(MemoryLocationSet::DTYPE));
         if self.file != Sym::EMPTY {
-            o.put("\"file\": ", &self.file);
+            o.put(key!("file"), &self.file);
         }
-        o.put_some("\"kind\": ", &self.kind);
-        o.put("\"memorylocations\": ", &self.memorylocations);
-        o.put("\"name\": ", &self.name);
+        o.put_some(key!("kind"), &self.kind);
+        o.put(key!("memorylocations"), &self.memorylocations);
+        o.put(key!("name"), &self.name);
         if self.no_spill {
-            o.put("\"no_spill\": ", &self.no_spill);
+            o.put(key!("no_spill"), &self.no_spill);
         }
-        o.put_some("\"optin_passes\": ", &self.optin_passes);
-        o.put("\"origin\": ", &self.origin);
+        o.put_some(key!("optin_passes"), &self.optin_passes);
+        o.put(key!("origin"), &self.origin);
         if self.present.has(MemoryLocationSet::PARTITION_DIM) || self.partition_dim != 0 {
-            o.put("\"partition_dim\": ", &self.partition_dim);
+            o.put(key!("partition_dim"), &self.partition_dim);
         }
-        o.put_some("\"tensorId2MemLocSize\": ", &self.tensor_id2_mem_loc_size);
-        o.put("\"tensor_class\": ", &self.tensor_class);
-        o.put("\"tensor_shape\": ", &self.tensor_shape);
+        o.put_some(key!("tensorId2MemLocSize"), &self.tensor_id2_mem_loc_size);
+        o.put(key!("tensor_class"), &self.tensor_class);
+        o.put(key!("tensor_shape"), &self.tensor_shape);
         if self.r#virtual {
-            o.put("\"virtual\": ", &self.r#virtual);
+            o.put(key!("virtual"), &self.r#virtual);
         }
         if self.volatile {
-            o.put("\"volatile\": ", &self.volatile);
+            o.put(key!("volatile"), &self.volatile);
         }
     }
 }
@@ -986,15 +986,15 @@ impl WriteRecord for Queue {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put("\"blocks\": ", &self.blocks);
-        o.put("\"name\": ", &self.name);
-        o.put_some("\"num_dma_engines\": ", &self.num_dma_engines);
-        o.put("\"origin\": ", &self.origin);
-        o.put_some("\"queue_type\": ", &self.queue_type);
+        o.put(key!("blocks"), &self.blocks);
+        o.put(key!("name"), &self.name);
+        o.put_some(key!("num_dma_engines"), &self.num_dma_engines);
+        o.put(key!("origin"), &self.origin);
+        o.put_some(key!("queue_type"), &self.queue_type);
         if self.present.has(Queue::SEMAPHORES) || !self.semaphores.is_empty() {
-            o.put("\"semaphores\": ", &self.semaphores);
+            o.put(key!("semaphores"), &self.semaphores);
         }
-        o.put_some("\"use_special_sema\": ", &self.use_special_sema);
+        o.put_some(key!("use_special_sema"), &self.use_special_sema);
     }
 }
 
@@ -1035,12 +1035,12 @@ impl WriteRecord for Register {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_word("\"Skind\": ", "register");
-        o.put("\"name\": ", &self.name);
-        o.put("\"origin\": ", &self.origin);
-        o.put_some("\"register_engine\": ", &self.register_engine);
+        o.put_word(key!("Skind"), "register");
+        o.put(key!("name"), &self.name);
+        o.put(key!("origin"), &self.origin);
+        o.put_some(key!("register_engine"), &self.register_engine);
         if self.register_width != 1 {
-            o.put("\"register_width\": ", &self.register_width);
+            o.put(key!("register_width"), &self.register_width);
         }
     }
 }
@@ -1088,6 +1088,12 @@ impl ReadRecord for Root {
         }
         Ok(())
     }
+    fn read_null(&mut self, index: usize) {
+        match index {
+            3 => self.nki_functions = Some(Box::new(bir::NkiFunctions::null())),
+            _ => {}
+        }
+    }
 
     fn presence(&mut self) -> &mut Presence {
         &mut self.present
@@ -1102,24 +1108,24 @@ impl WriteRecord for Root {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"arch\": ", &self.arch);
-        o.put_some("\"artifact_info\": ", &self.artifact_info);
+        o.put_some(key!("arch"), &self.arch);
+        o.put_some(key!("artifact_info"), &self.artifact_info);
         if self.present.has(Root::ARTIFACT_PATH) || self.artifact_path != Sym::EMPTY {
-            o.put("\"artifact_path\": ", &self.artifact_path);
+            o.put(key!("artifact_path"), &self.artifact_path);
         }
         if self.present.has(Root::ATTRIBUTES) || !self.attributes.is_empty() {
-            o.put("\"attributes\": ", &self.attributes);
+            o.put(key!("attributes"), &self.attributes);
         }
         if self.present.has(Root::CALL_TO_PHYSICAL_MEMLOCS) || !self.call_to_physical_memlocs.is_empty() {
-            o.put_with("\"call_to_physical_memlocs\": ", |w| w.call_bindings(&self.call_to_physical_memlocs));
+            o.put_with(key!("call_to_physical_memlocs"), |w| w.call_bindings(&self.call_to_physical_memlocs));
         }
-        o.put("\"functions\": ", &self.functions);
-        o.put_some("\"nki_functions\": ", &self.nki_functions);
+        o.put(key!("functions"), &self.functions);
+        o.put_some(key!("nki_functions"), &self.nki_functions);
         if !self.queues.is_empty() {
-            o.put("\"queues\": ", &self.queues);
+            o.put(key!("queues"), &self.queues);
         }
-        o.put_some("\"revision\": ", &self.revision);
-        o.put_with("\"version\": ", |w| w.out.unsigned(2));
+        o.put_some(key!("revision"), &self.revision);
+        o.put_with(key!("version"), |w| w.out.unsigned(2));
     }
 }
 
@@ -1162,10 +1168,10 @@ impl WriteRecord for SyncInfo {
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
         if self.present.has(SyncInfo::ON_UPDATE) || !self.on_update.is_empty() {
-            o.put("\"on_update\": ", &self.on_update);
+            o.put(key!("on_update"), &self.on_update);
         }
         if self.present.has(SyncInfo::ON_WAIT) || !self.on_wait.is_empty() {
-            o.put("\"on_wait\": ", &self.on_wait);
+            o.put(key!("on_wait"), &self.on_wait);
         }
     }
 }
@@ -1208,15 +1214,15 @@ impl WriteRecord for SyncUpdate {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"id\": ", &self.id);
+        o.put_some(key!("id"), &self.id);
         if self.sync_type != SyncRefType::Semaphore {
-            o.put("\"sync_type\": ", &self.sync_type);
+            o.put(key!("sync_type"), &self.sync_type);
         }
-        o.put_some("\"target_core\": ", &self.target_core);
+        o.put_some(key!("target_core"), &self.target_core);
         if self.update_mode != UpdateMode::SemAddImm {
-            o.put("\"update_mode\": ", &self.update_mode);
+            o.put(key!("update_mode"), &self.update_mode);
         }
-        o.put_some("\"update_value\": ", &self.update_value);
+        o.put_some(key!("update_value"), &self.update_value);
     }
 }
 
@@ -1260,16 +1266,16 @@ impl WriteRecord for SyncWait {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"from\": ", &self.from);
-        o.put_some("\"id\": ", &self.id);
+        o.put_some(key!("from"), &self.from);
+        o.put_some(key!("id"), &self.id);
         if self.sync_type != SyncRefType::Semaphore {
-            o.put("\"sync_type\": ", &self.sync_type);
+            o.put(key!("sync_type"), &self.sync_type);
         }
         if self.wait_mode != WaitMode::SemGeImm {
-            o.put("\"wait_mode\": ", &self.wait_mode);
+            o.put(key!("wait_mode"), &self.wait_mode);
         }
-        o.put_some("\"wait_reg\": ", &self.wait_reg);
-        o.put_some("\"wait_value\": ", &self.wait_value);
+        o.put_some(key!("wait_reg"), &self.wait_reg);
+        o.put_some(key!("wait_value"), &self.wait_value);
     }
 }
 
@@ -1313,11 +1319,11 @@ impl WriteRecord for CcChannel {
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
         if self.present.has(CcChannel::CHANNEL_ID) || self.channel_id != 0 {
-            o.put("\"channel_id\": ", &self.channel_id);
+            o.put(key!("channel_id"), &self.channel_id);
         }
-        o.put("\"kind\": ", &self.kind);
-        o.put("\"op\": ", &self.op);
-        o.put("\"replica_groups\": ", &self.replica_groups);
+        o.put(key!("kind"), &self.kind);
+        o.put(key!("op"), &self.op);
+        o.put(key!("replica_groups"), &self.replica_groups);
     }
 }
 
@@ -1357,10 +1363,10 @@ impl WriteRecord for LoopAxis {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put("\"lb\": ", &self.lb);
-        o.put("\"name\": ", &self.name);
-        o.put_some("\"stride\": ", &self.stride);
-        o.put_some("\"ub\": ", &self.ub);
+        o.put(key!("lb"), &self.lb);
+        o.put(key!("name"), &self.name);
+        o.put_some(key!("stride"), &self.stride);
+        o.put_some(key!("ub"), &self.ub);
     }
 }
 
@@ -1400,9 +1406,9 @@ impl WriteRecord for DynamicForLoopAxis {
         &self.extra
     }
     fn put_members<'a>(&'a self, o: &mut Object<'a, '_, '_>) {
-        o.put_some("\"lb\": ", &self.lb);
-        o.put("\"name\": ", &self.name);
-        o.put_some("\"stride\": ", &self.stride);
-        o.put_some("\"ub\": ", &self.ub);
+        o.put_some(key!("lb"), &self.lb);
+        o.put(key!("name"), &self.name);
+        o.put_some(key!("stride"), &self.stride);
+        o.put_some(key!("ub"), &self.ub);
     }
 }

@@ -19,19 +19,18 @@ trait Scalar: Read {
 macro_rules! read_integers {
     ($($ty:ty: $expected:literal;)*) => {$(
         impl Read for $ty {
-            #[inline]
+            #[inline(always)]
             fn read(r: &mut Reader<'_>) -> Result<Self> {
-                if !matches!(r.lexer.peek(), b'-' | b'0'..=b'9') {
-                    return r.lexer.wrong_type($expected);
-                }
+                let first = r.lexer.peek();
                 let at = r.lexer.pos();
-                let number = r.lexer.number()?;
-                let value = match number {
-                    Number::Unsigned(v) => <$ty>::try_from(v).ok(),
-                    Number::Signed(v) => <$ty>::try_from(v).ok(),
-                    Number::Float(v) => whole(v).and_then(|v| <$ty>::try_from(v).ok()),
+                let value = match first.is_ascii_digit().then(|| r.lexer.short_integer()).flatten() {
+                    Some(value) => <$ty>::try_from(value).ok(),
+                    None => odd_number(r, $expected)?.and_then(|value| <$ty>::try_from(value).ok()),
                 };
-                value.ok_or_else(|| ReadErrorKind::OutOfRange { expected: $expected }.at(at))
+                match value {
+                    Some(value) => Ok(value),
+                    None => Err(ReadErrorKind::OutOfRange { expected: $expected }.at(at)),
+                }
             }
         }
 
@@ -41,9 +40,17 @@ macro_rules! read_integers {
     )*};
 }
 
-/// An integer written with a fraction of zero. spec: bir-json 1
-fn whole(value: f64) -> Option<i128> {
-    (value.fract() == 0.0 && value.abs() < 1e30).then_some(value as i128)
+/// Any number as an integer: negative, long, or written with a fraction of zero. spec: bir-json 1
+#[cold]
+fn odd_number(r: &mut Reader<'_>, expected: &'static str) -> Result<Option<i128>> {
+    if !matches!(r.lexer.peek(), b'-' | b'0'..=b'9') {
+        return r.lexer.wrong_type(expected);
+    }
+    Ok(match r.lexer.number()? {
+        Number::Unsigned(v) => Some(v.into()),
+        Number::Signed(v) => Some(v.into()),
+        Number::Float(v) => (v.fract() == 0.0 && v.abs() < 1e30).then_some(v as i128),
+    })
 }
 
 read_integers! {
@@ -138,15 +145,31 @@ impl<T: Read> Read for Box<T> {
 
 impl<T: Read> Read for Vec<T> {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
-        let mut list = Vec::new();
-        r.each_element("an array", |r| {
-            // Most lists have one or two entries; growing to four at once would double a module's memory.
-            if list.len() == list.capacity() {
-                list.reserve_exact(list.len().max(1));
-            }
-            list.push(T::read(r)?);
+        r.list("an array", T::read)
+    }
+}
+
+impl<T: Read> Read for Box<[T]> {
+    fn read(r: &mut Reader<'_>) -> Result<Self> {
+        r.list("an array", T::read).map(Vec::into_boxed_slice)
+    }
+}
+
+impl<'a> Reader<'a> {
+    /// An array as a list without spare room: most lists have one or two entries, and there are millions.
+    #[inline(always)]
+    pub(super) fn list<T>(
+        &mut self,
+        expected: &'static str,
+        mut item: impl FnMut(&mut Self) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut items: SmallVec<[T; 4]> = SmallVec::new();
+        self.each_element(expected, |r| {
+            items.push(item(r)?);
             Ok(())
         })?;
+        let mut list = Vec::with_capacity(items.len());
+        list.extend(items);
         Ok(list)
     }
 }
@@ -171,6 +194,7 @@ impl<T: Read> Read for [T; 2] {
 
 impl Read for ApPair {
     /// `[step, num]`, or the object form of an older producer. spec: bir-json 9.4
+    #[inline]
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         match r.lexer.peek() {
             b'[' => {
@@ -327,6 +351,11 @@ impl Read for OwnedList<QueueId> {
 
 impl Read for OwnedList<BlockId> {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
+        r.lexer.peek();
+        if let Some(body) = r.body.take_if(|body| body.start == r.lexer.pos()) {
+            r.lexer.seek(body.end);
+            return Ok(body.blocks);
+        }
         let mut list = OwnedList::default();
         r.each_element("an array of blocks", |r| {
             list.push(r.block_record()?);
@@ -341,6 +370,7 @@ impl Read for OwnedList<InstId> {
         let mut list = OwnedList::default();
         r.each_element("an array of instructions", |r| {
             list.push(r.instruction_record()?);
+            r.tell_progress();
             Ok(())
         })?;
         list.shrink_to_fit();
@@ -382,9 +412,15 @@ macro_rules! read_refs {
 
 // These are resolved in pass 2.
 read_refs! {
-    QueueId: "queue";
     BlockId: "block";
     InstId: "instruction";
+}
+
+impl Read for Ref<QueueId> {
+    fn read(r: &mut Reader<'_>) -> Result<Self> {
+        let name = r.sym("a string: the name of a queue")?;
+        Ok(Ref::to(r.queue_named(name)))
+    }
 }
 
 impl Read for Ref<FuncId> {
@@ -396,16 +432,23 @@ impl Read for Ref<FuncId> {
 }
 
 macro_rules! read_storage_refs {
-    ($($id:ty: $map:ident, $what:literal;)*) => {$(
+    ($($id:ty: $map:ident, $method:ident, $what:literal;)*) => {$(
         impl Read for Ref<$id> {
             #[inline]
             fn read(r: &mut Reader<'_>) -> Result<Self> {
                 let name = r.sym(concat!("a string: the name of a ", $what))?;
-                match r.$map.get(name) {
-                    Some(id) => Ok(Ref::to(id)),
+                Ok(r.$method(name))
+            }
+        }
+
+        impl Reader<'_> {
+            #[inline]
+            pub(super) fn $method(&mut self, name: Sym) -> Ref<$id> {
+                match self.$map.get(name) {
+                    Some(id) => Ref::to(id),
                     None => {
-                        r.note_early_name();
-                        Ok(Ref::named(name))
+                        self.note_early_name();
+                        Ref::named(name)
                     }
                 }
             }
@@ -415,9 +458,9 @@ macro_rules! read_storage_refs {
 
 // Operands bind to storage at once when it stands before them, as in canonical documents. spec: bir-json 11.2
 read_storage_refs! {
-    LocId: locations, "memory location";
-    SetId: sets, "memory-location set";
-    RegId: registers, "register";
+    LocId: locations, location_ref, "memory location";
+    SetId: sets, set_ref, "memory-location set";
+    RegId: registers, register_ref, "register";
 }
 
 macro_rules! read_enums {

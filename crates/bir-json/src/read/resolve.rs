@@ -47,12 +47,31 @@ impl<T: Id> SymMap<T> {
         true
     }
 
+    /// Adds an object, in place of the one that has the name.
+    pub(super) fn replace(&mut self, name: Sym, id: T) {
+        if !self.insert(name, id) {
+            self.slots[name.index()] = id.index() as u32 + 1;
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         for name in self.used.drain(..) {
             self.slots[name.index()] = 0;
         }
     }
+
+    /// Names and objects, in the order in which the names were added.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Sym, T)> + '_ {
+        self.used.iter().map(|name| (*name, T::new(self.slots[name.index()] as usize - 1)))
+    }
+
+    fn ids(&self) -> impl Iterator<Item = T> + '_ {
+        self.iter().map(|(_, id)| id)
+    }
 }
+
+/// How many places of names are searched for in one document.
+const MAX_SEARCHES: usize = 32;
 
 /// A dependency by name, 16 bytes: there are millions of them until pass 2.
 pub(super) struct RawEdge {
@@ -83,7 +102,7 @@ impl RawEdge {
         self.packed >> 3 & 1 == 1
     }
 
-    fn extended(&self) -> bool {
+    pub(super) fn extended(&self) -> bool {
         self.packed >> 4 & 1 == 1
     }
 
@@ -92,9 +111,16 @@ impl RawEdge {
     }
 }
 
-/// Instructions of one holder by name. Names repeat in real dumps.
+impl InstNames {
+    /// The first instruction of each name.
+    pub(super) fn firsts(&self) -> impl Iterator<Item = (Sym, InstId)> + '_ {
+        self.first.iter()
+    }
+}
+
+/// Instructions of one function or queue by name. Names repeat in real dumps.
 #[derive(Default)]
-struct InstNames {
+pub(super) struct InstNames {
     first: SymMap<InstId>,
     /// All instances of the names that repeat, in document order: of the holder, and of each block.
     repeated: HashMap<Sym, Vec<InstId>>,
@@ -103,37 +129,66 @@ struct InstNames {
 
 impl InstNames {
     fn build(&mut self, module: &Module, holder: Holder) {
+        self.clear();
+        for id in module.insts_of(holder) {
+            self.add(module, id);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
         self.first.clear();
         self.repeated.clear();
         self.repeated_in.clear();
-        for id in module.insts_of(holder) {
-            let name = module[id].name;
-            if !self.first.insert(name, id) {
-                let first = self.first.get(name).expect("it was there");
-                self.repeated.entry(name).or_insert_with(|| vec![first]).push(id);
-            }
+    }
+
+    /// Adds an instruction. While a document is read, owners of bodies come after what is in them.
+    #[inline]
+    pub(super) fn add(&mut self, module: &Module, id: InstId) {
+        if !self.first.insert(module[id].name, id) {
+            self.add_again(module, id);
         }
-        for (name, ids) in &self.repeated {
-            for id in ids {
-                self.repeated_in.entry((*name, module[*id].block)).or_default().push(*id);
-            }
+    }
+
+    fn add_again(&mut self, module: &Module, id: InstId) {
+        let name = module[id].name;
+        let first = self.first.get(name).expect("it was there");
+        let all = self.repeated.entry(name).or_default();
+        if all.is_empty() {
+            all.push(first);
+            self.repeated_in.entry((name, module[first].block)).or_default().push(first);
         }
+        insert_sorted(all, id);
+        insert_sorted(self.repeated_in.entry((name, module[id].block)).or_default(), id);
+    }
+
+    /// The instruction that `from` means by a name, among those that come before it; `None` when there is none.
+    #[inline]
+    pub(super) fn find_earlier(&self, name: Sym, block: BlockId, from: InstId) -> Option<InstId> {
+        if self.repeated.is_empty() || !self.repeated.contains_key(&name) {
+            return self.first.get(name).filter(|id| *id < from);
+        }
+        let earlier = |ids: &[InstId]| {
+            let before = ids.partition_point(|id| *id < from);
+            before.checked_sub(1).map(|at| ids[at])
+        };
+        let same_block = self.repeated_in.get(&(name, block)).and_then(|ids| earlier(ids));
+        same_block.or_else(|| earlier(&self.repeated[&name]))
     }
 
     /// The instruction that `from` means by a name: of several, an earlier one in its block, else the nearest
     /// earlier one, else the first. spec: bir-json 2.4
     fn find(&self, module: &Module, name: Sym, from: InstId) -> Option<InstId> {
-        let Some(all) = self.repeated.get(&name) else { return self.first.get(name) };
-        let earlier = |ids: &[InstId]| {
-            let before = ids.partition_point(|id| *id < from);
-            before.checked_sub(1).map(|at| ids[at])
-        };
-        let same_block = self.repeated_in.get(&(name, module[from].block));
-        same_block
-            .and_then(|ids| earlier(ids))
-            .or_else(|| earlier(all))
-            .or_else(|| all.iter().copied().find(|id| *id != from))
+        self.find_earlier(name, module[from].block, from).or_else(|| {
+            let first = self.first.get(name)?;
+            let all = self.repeated.get(&name).into_iter().flatten();
+            all.copied().find(|id| *id != from).or(Some(first))
+        })
     }
+}
+
+fn insert_sorted(ids: &mut Vec<InstId>, id: InstId) {
+    let at = ids.partition_point(|other| *other < id);
+    ids.insert(at, id);
 }
 
 /// Everything by name that is not of one function.
@@ -141,15 +196,12 @@ impl InstNames {
 struct Tables {
     functions: SymMap<FuncId>,
     nki_functions: SymMap<FuncId>,
-    queues: SymMap<QueueId>,
     blocks: HashMap<(Holder, Sym), BlockId>,
     /// Blocks of a function, nested ones included.
     function_blocks: HashMap<(FuncId, Sym), BlockId>,
     /// DMA blocks of a queue, and of all queues.
     dma_blocks: HashMap<(QueueId, Sym), InstId>,
     queued: SymMap<InstId>,
-    /// Instructions of all functions, main first.
-    insts: SymMap<InstId>,
     /// Storage of functions, filled only when an operand stood before its storage.
     locations: HashMap<(FuncId, Sym), LocId>,
     sets: HashMap<(FuncId, Sym), SetId>,
@@ -158,11 +210,9 @@ struct Tables {
 
 impl Reader<'_> {
     /// A name of storage stood before its object: pass 2 looks again.
-    #[inline]
     pub(super) fn note_early_name(&mut self) {
-        let owner = self.owner(self.holder);
-        if self.early_names.last() != Some(&owner) {
-            self.early_names.push(owner);
+        if !self.early_names.contains(&self.outermost) {
+            self.early_names.push(self.outermost);
         }
     }
 
@@ -178,13 +228,9 @@ impl Reader<'_> {
         if !self.early_names.is_empty() {
             self.index_storage(&mut tables);
         }
-        let functions: Vec<FuncId> = self.module.functions().collect();
-        let queues: Vec<QueueId> = self.module.queues().collect();
-        let holders = functions.iter().map(|id| Holder::Function(*id));
-        let holders: Vec<Holder> = holders.chain(queues.iter().map(|id| Holder::Queue(*id))).collect();
         let edges = std::mem::take(&mut self.edges);
         let mut extras = std::mem::take(&mut self.edge_extras).into_iter();
-        // Edges are in document order, as ids are; holders may come in another order.
+        // What is left are edges to later instructions and across holders; those of one instruction lie together.
         let mut names = InstNames::default();
         let mut walk = Vec::new();
         let mut current = None;
@@ -207,11 +253,22 @@ impl Reader<'_> {
             }
         }
         drop(edges);
-        for holder in holders {
-            self.resolve_holder(holder, &tables)?;
+        self.check_queues()?;
+        for id in std::mem::take(&mut self.pending) {
+            self.resolve_inst(id, &tables, None)?;
+        }
+        for holder in std::mem::take(&mut self.early_names) {
+            let functions: Vec<FuncId> = match holder {
+                Holder::Function(id) => vec![id],
+                _ => self.module.functions().collect(),
+            };
+            let ids: Vec<InstId> = self.module.insts_of(holder).collect();
+            for id in ids {
+                self.resolve_inst(id, &tables, Some(&functions))?;
+            }
         }
         self.resolve_storage_refs(&tables)?;
-        self.resolve_calls(&tables)
+        self.resolve_calls()
     }
 
     fn resolve_edge(
@@ -226,7 +283,7 @@ impl Reader<'_> {
             .find(module, edge.name, edge.inst)
             .or_else(|| tables.queued.get(edge.name))
             .or_else(|| match module.outermost(edge.inst) {
-                Holder::Queue(_) => tables.insts.get(edge.name),
+                Holder::Queue(_) => self.inst_table.get(edge.name),
                 _ => None,
             });
         if let Some(target) = found.filter(|target| *target != edge.inst) {
@@ -269,11 +326,6 @@ impl Reader<'_> {
                 collisions.push(("NKI function", module[id].name));
             }
         }
-        for id in module.queues() {
-            if !tables.queues.insert(module[id].name, id) {
-                collisions.push(("queue", module[id].name));
-            }
-        }
         for id in module.block_ids() {
             let block = &module[id];
             if add(&mut tables.blocks, (block.holder, block.name), id) {
@@ -282,12 +334,6 @@ impl Reader<'_> {
                 }
             } else {
                 collisions.push(("block", block.name));
-            }
-        }
-        let main = module.main();
-        for id in main.into_iter().chain(module.functions()) {
-            for inst in module.insts_of(Holder::Function(id)) {
-                tables.insts.insert(module[inst].name, inst);
             }
         }
         for queue in module.queues() {
@@ -322,51 +368,66 @@ impl Reader<'_> {
         }
     }
 
-    /// Offset of a string value in the text, from an offset on: a good place for a message about the name.
-    fn find_text(&self, name: Sym, from: usize) -> usize {
+    /// Offset of a string value in the text, from an offset on: a good place for a message about the name. Only
+    /// the first messages are worth a search.
+    fn find_text(&mut self, name: Sym, from: usize) -> usize {
+        if self.searches == MAX_SEARCHES {
+            return from;
+        }
+        self.searches += 1;
         let quoted = format!("\"{}\"", self.module.str(name));
         let text = self.lexer.text();
         text.get(from..).and_then(|rest| rest.find(&quoted)).map_or(from, |at| from + at)
     }
 
-    /// Resolves the references in the ops of a holder, and in its operands where pass 1 could not.
-    fn resolve_holder(&mut self, holder: Holder, tables: &Tables) -> Result<()> {
-        let early = self.early_names.contains(&holder);
-        let functions: Vec<FuncId> = match holder {
-            Holder::Function(id) => vec![id],
-            _ => self.module.functions().collect(),
-        };
-        let ids: Vec<InstId> = self.module.insts_of(holder).collect();
+    /// Queues are named before they are read, so a name makes a queue; here those that never came are taken back.
+    fn check_queues(&mut self) -> Result<()> {
+        let missing: Vec<QueueId> =
+            self.queue_table.ids().filter(|id| !self.queues_read.contains(id)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<InstId> = self.module.insts().collect();
         for id in ids {
-            let unroll = !self.module[id].rare().unroll_dependencies.is_empty();
-            if !early && !unroll && self.module[id].op.fields().is_none() {
-                continue;
-            }
-            // What is visited is taken out, so that the visitor can look at the rest of the module.
             let mut op = std::mem::replace(&mut self.module[id].op, Op::NoOp);
-            let mut resolver = Resolver::new(&self.module, tables, &functions, id, &op);
-            op.visit_refs(&mut resolver);
-            let (mut exprs, mut missing) = (resolver.exprs, resolver.missing);
+            let mut unread = UnreadQueues { missing: &missing, module: &self.module, names: Vec::new() };
+            op.visit_refs(&mut unread);
+            let names = unread.names;
             self.module[id].op = op;
-            if early || unroll {
-                let block = self.module[id].block;
-                let mut inst =
-                    std::mem::replace(&mut self.module[id], Instruction::new(Sym::EMPTY, block, Op::NoOp));
-                let mut resolver = Resolver::new(&self.module, tables, &functions, id, &inst.op);
-                resolver.instruction(&mut inst);
-                exprs.append(&mut resolver.exprs);
-                missing.append(&mut resolver.missing);
-                self.module[id] = inst;
-            }
-            if early {
-                self.resolve_registers(exprs, tables, &functions, &mut missing);
-            }
-            for (what, vendor, name) in missing {
-                let start = self.positions.inst(id).unwrap_or(0);
-                let offset = self.find_text(name, start);
+            for name in names {
+                let offset = self.find_text(name, self.positions.inst(id).unwrap_or(0));
                 let name = self.module.str(name).to_owned();
-                self.unresolved(what, vendor, name, offset)?;
+                self.unresolved("queue", "Queue does not exist!", name, offset)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Resolves the references in an op, and with `functions`, whose storage is in scope, those in the operands
+    /// and expressions, which pass 1 could not resolve.
+    fn resolve_inst(&mut self, id: InstId, tables: &Tables, functions: Option<&[FuncId]>) -> Result<()> {
+        // What is visited is taken out, so that the visitor can look at the rest of the module.
+        let mut op = std::mem::replace(&mut self.module[id].op, Op::NoOp);
+        let mut resolver = Resolver::new(self, tables, functions, id, &op);
+        op.visit_refs(&mut resolver);
+        let (mut exprs, mut missing) = (resolver.exprs, resolver.missing);
+        self.module[id].op = op;
+        if functions.is_some() || !self.module[id].rare().unroll_dependencies.is_empty() {
+            let place = Instruction::new(Sym::EMPTY, self.module[id].block, Op::NoOp);
+            let mut inst = std::mem::replace(&mut self.module[id], place);
+            let mut resolver = Resolver::new(self, tables, functions, id, &inst.op);
+            resolver.instruction(&mut inst);
+            exprs.append(&mut resolver.exprs);
+            missing.append(&mut resolver.missing);
+            self.module[id] = inst;
+        }
+        if let Some(functions) = functions {
+            self.resolve_registers(exprs, tables, functions, &mut missing);
+        }
+        for (what, vendor, name) in missing {
+            let offset = self.find_text(name, self.positions.inst(id).unwrap_or(0));
+            let name = self.module.str(name).to_owned();
+            self.unresolved(what, vendor, name, offset)?;
         }
         Ok(())
     }
@@ -434,14 +495,14 @@ impl Reader<'_> {
     }
 
     /// Call bindings: a call of the main function, and locations of the callee. spec: bir-json 11.4
-    fn resolve_calls(&mut self, tables: &Tables) -> Result<()> {
+    fn resolve_calls(&mut self) -> Result<()> {
         let mut bindings = std::mem::take(&mut self.module.root.call_to_physical_memlocs);
         let main = self.module.main();
         for binding in &mut bindings {
             let Target::Missing(name) = binding.call.target() else { continue };
             let mut insts = main.into_iter().flat_map(|main| self.module.insts_of(Holder::Function(main)));
             let call = insts.find(|id| self.module[*id].name == name);
-            let Some(call) = call.or_else(|| tables.insts.get(name)) else {
+            let Some(call) = call.or_else(|| self.inst_table.get(name)) else {
                 let at = self.find_text(name, 0);
                 let name = self.module.str(name).to_owned();
                 self.unresolved("call", "call binding: found", name, at)?;
@@ -495,28 +556,52 @@ type Missing = (&'static str, &'static str, Sym);
 struct Resolver<'a> {
     module: &'a Module,
     tables: &'a Tables,
-    /// Functions whose storage is in scope.
-    functions: &'a [FuncId],
+    /// Instructions of all functions.
+    insts: &'a SymMap<InstId>,
+    /// Functions whose storage is in scope; `None` when pass 1 has resolved storage.
+    functions: Option<&'a [FuncId]>,
     inst: InstId,
     queue: Option<Ref<QueueId>>,
+    /// The block that the op names is an instance of a queue.
+    names_instance: bool,
     is_nki_kernel: bool,
     exprs: Vec<ExprId>,
     missing: Vec<Missing>,
 }
 
 impl<'a> Resolver<'a> {
-    fn new(module: &'a Module, tables: &'a Tables, functions: &'a [FuncId], inst: InstId, op: &Op) -> Self {
-        let is_nki_kernel = matches!(op, Op::NKIKernel(_));
-        let queue = queue_of(op);
+    fn new(
+        reader: &'a Reader<'_>,
+        tables: &'a Tables,
+        functions: Option<&'a [FuncId]>,
+        inst: InstId,
+        op: &Op,
+    ) -> Self {
         Resolver {
-            module,
+            module: &reader.module,
             tables,
+            insts: &reader.inst_table,
             functions,
             inst,
-            queue,
-            is_nki_kernel,
+            queue: queue_of(op),
+            names_instance: matches!(op, Op::SwitchQueueInstance(_) | Op::ResetQueueInstance(_)),
+            is_nki_kernel: matches!(op, Op::NKIKernel(_)),
             exprs: Vec::new(),
             missing: Vec::new(),
+        }
+    }
+
+    /// An object of storage by name, in the functions in scope.
+    fn storage<T: Id>(
+        &mut self,
+        r: &mut Ref<T>,
+        table: &HashMap<(FuncId, Sym), T>,
+        what: &'static str,
+        vendor: &'static str,
+    ) {
+        if let (Some(functions), Target::Missing(name)) = (self.functions, r.target()) {
+            let found = functions.iter().find_map(|function| table.get(&(*function, name)).copied());
+            self.bind(r, found, what, vendor);
         }
     }
 
@@ -568,21 +653,13 @@ impl<'a> Resolver<'a> {
 }
 
 impl RefVisitor for Resolver<'_> {
-    fn queue(&mut self, r: &mut Ref<QueueId>) {
-        if let Target::Missing(name) = r.target() {
-            let found = self.tables.queues.get(name);
-            self.bind(r, found, "queue", "Queue does not exist!");
-        }
-    }
+    fn queue(&mut self, _: &mut Ref<QueueId>) {}
 
     fn block(&mut self, r: &mut Ref<BlockId>) {
         let Target::Missing(name) = r.target() else { return };
-        if let Some(queue) = self.queue {
+        if self.names_instance {
             // An instance of a queue; a name that is none of its blocks stays a name. spec: opcodes 9
-            let queue = match queue.target() {
-                Target::Found(id) => Some(id),
-                Target::Missing(queue) => self.tables.queues.get(queue),
-            };
+            let queue = self.queue.and_then(Ref::id);
             let found = queue.and_then(|queue| self.tables.blocks.get(&(Holder::Queue(queue), name)));
             if let Some(found) = found {
                 *r = Ref::to(*found);
@@ -608,18 +685,14 @@ impl RefVisitor for Resolver<'_> {
 
     fn inst(&mut self, r: &mut Ref<InstId>) {
         let Target::Missing(name) = r.target() else { return };
-        let queue = self.queue.map(|queue| match queue.target() {
-            Target::Found(id) => Some(id),
-            Target::Missing(queue) => self.tables.queues.get(queue),
-        });
-        match queue {
+        match self.queue {
             // The DMA blocks of a trigger are in its queue.
             Some(queue) => {
-                let found = queue.and_then(|queue| self.tables.dma_blocks.get(&(queue, name)).copied());
+                let found = queue.id().and_then(|queue| self.tables.dma_blocks.get(&(queue, name)).copied());
                 self.bind(r, found, "block of the queue", "Block does not exist!");
             }
             None => {
-                let found = self.tables.insts.get(name).or_else(|| self.tables.queued.get(name));
+                let found = self.insts.get(name).or_else(|| self.tables.queued.get(name));
                 self.bind(r, found, "instruction", "Unknown dependency");
             }
         }
@@ -640,29 +713,44 @@ impl RefVisitor for Resolver<'_> {
     }
 
     fn loc(&mut self, r: &mut Ref<LocId>) {
-        if let Target::Missing(name) = r.target() {
-            let found = self.functions.iter().find_map(|f| self.tables.locations.get(&(*f, name)).copied());
-            self.bind(r, found, "memory location", "Unknown memory location");
-        }
+        self.storage(r, &self.tables.locations, "memory location", "Unknown memory location");
     }
 
     fn set(&mut self, r: &mut Ref<SetId>) {
-        if let Target::Missing(name) = r.target() {
-            let found = self.functions.iter().find_map(|f| self.tables.sets.get(&(*f, name)).copied());
-            self.bind(r, found, "memory-location set", "Unknown memory location set");
-        }
+        self.storage(r, &self.tables.sets, "memory-location set", "Unknown memory location set");
     }
 
     fn reg(&mut self, r: &mut Ref<RegId>) {
-        if let Target::Missing(name) = r.target() {
-            let found = self.functions.iter().find_map(|f| self.tables.registers.get(&(*f, name)).copied());
-            self.bind(r, found, "register", "Unknown register");
-        }
+        self.storage(r, &self.tables.registers, "register", "Unknown register");
     }
 
     fn expr(&mut self, id: ExprId) {
         self.exprs.push(id);
     }
+}
+
+/// Turns references to queues that were named but never read back into names.
+struct UnreadQueues<'a> {
+    missing: &'a [QueueId],
+    module: &'a Module,
+    names: Vec<Sym>,
+}
+
+impl RefVisitor for UnreadQueues<'_> {
+    fn queue(&mut self, r: &mut Ref<QueueId>) {
+        if let Some(id) = r.id().filter(|id| self.missing.contains(id)) {
+            let name = self.module[id].name;
+            self.names.push(name);
+            *r = Ref::named(name);
+        }
+    }
+    fn block(&mut self, _: &mut Ref<BlockId>) {}
+    fn inst(&mut self, _: &mut Ref<InstId>) {}
+    fn func(&mut self, _: &mut Ref<FuncId>) {}
+    fn loc(&mut self, _: &mut Ref<LocId>) {}
+    fn set(&mut self, _: &mut Ref<SetId>) {}
+    fn reg(&mut self, _: &mut Ref<RegId>) {}
+    fn expr(&mut self, _: ExprId) {}
 }
 
 /// Adds an object to a table; false when the name is taken.

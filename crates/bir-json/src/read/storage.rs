@@ -23,23 +23,70 @@ impl Reader<'_> {
     pub(crate) fn function_record(&mut self, nki: bool) -> Result<FuncId> {
         let id = self.module.add_func(Function::default());
         self.holder = Holder::Function(id);
+        self.outermost = self.holder;
         self.locations.clear();
         self.sets.clear();
         self.registers.clear();
+        self.inst_names.clear();
+        self.accesses.clear();
         let mut function: Function = self.record("an object: a function")?;
         function.nki = nki;
+        let is_main = !nki && self.module.str(function.name) == "main";
         self.module[id] = function;
         self.link_aliases(id)?;
+        for (name, inst) in self.inst_names.firsts() {
+            if is_main {
+                self.inst_table.replace(name, inst);
+            } else {
+                self.inst_table.insert(name, inst);
+            }
+        }
         Ok(id)
+    }
+
+    /// The queue of a name. Instructions name queues before they are read: the first mention makes the queue.
+    pub(super) fn queue_named(&mut self, name: Sym) -> QueueId {
+        if let Some(id) = self.queue_table.get(name) {
+            return id;
+        }
+        let id = self.module.add_queue(Queue { name, ..Queue::default() });
+        self.queue_table.insert(name, id);
+        id
     }
 
     pub(crate) fn queue_record(&mut self) -> Result<QueueId> {
         let id = self.module.add_queue(Queue::default());
         self.holder = Holder::Queue(id);
+        self.outermost = self.holder;
         self.locations.clear();
         self.sets.clear();
         self.registers.clear();
-        let queue = self.record("an object: a queue")?;
+        self.inst_names.clear();
+        self.accesses.clear();
+        self.lexer.peek();
+        let at = self.lexer.pos();
+        let queue: Queue = self.record("an object: a queue")?;
+        // A queue that was named before has its id already.
+        let name = queue.name;
+        let named = self.queue_table.get(name);
+        let is_first = self.queues_read.insert(named.unwrap_or(id));
+        let id = match named {
+            Some(named) if is_first => named,
+            _ => id,
+        };
+        if !is_first {
+            self.queues_read.insert(id);
+            self.collision("queue", name, at);
+        }
+        self.queue_table.insert(name, id);
+        for block in &queue.blocks {
+            self.module[block].holder = Holder::Queue(id);
+        }
+        for holder in &mut self.early_names {
+            if *holder == self.outermost {
+                *holder = Holder::Queue(id);
+            }
+        }
         self.module[id] = queue;
         Ok(id)
     }

@@ -9,7 +9,7 @@ use bir::{
     OpenEnum, Storage, Sym, Value,
 };
 
-use super::{Object, Writer};
+use super::{Object, Writer, key};
 use crate::value::write_value;
 
 /// A type that a member may have.
@@ -115,10 +115,10 @@ write_as! {
         ImmNumber::Signed(v) => w.out.signed(*v),
         ImmNumber::Float(v) => w.f32(*v),
     };
-    AccessPattern: w, v => w.out.array(v.iter(), |out, pair| out.pair(pair.step, pair.num));
-    Shape: w, v => w.out.array(v.iter(), |out, dim| out.unsigned(dim));
+    AccessPattern: w, v => w.out.pairs(v.iter().map(|pair| (pair.step, pair.num)));
+    Shape: w, v => w.out.numbers(v.iter());
     Argument: w, v => match v {
-        Argument::PhysicalAp(arg) => w.object(arg),
+        Argument::PhysicalAp(arg) => w.access(arg),
         Argument::SymbolicAp(arg) => w.object(&**arg),
         Argument::RegisterAp(arg) => w.object(&**arg),
         Argument::ImmValue(arg) => w.object(arg),
@@ -161,7 +161,7 @@ impl<'a> Writer<'a, '_> {
     fn nki(&mut self, functions: &'a OwnedList<FuncId>) {
         self.out.open(b'{');
         self.out.separate(true);
-        self.out.static_key("\"functions\": ");
+        self.out.key(key!("functions"));
         functions.write(self);
         self.out.close(b'}', false);
     }
@@ -194,7 +194,7 @@ impl<'a> Writer<'a, '_> {
         self.array(list, |w, number| {
             w.out.open(b'{');
             w.out.separate(true);
-            w.out.static_key("\"value\": ");
+            w.out.key(key!("value"));
             number.write(w);
             w.out.close(b'}', false);
         });
@@ -230,6 +230,12 @@ impl<T: Write> Write for Box<T> {
     #[inline]
     fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
         (**self).write(w);
+    }
+}
+
+impl<T: Write> Write for Box<[T]> {
+    fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
+        w.array(self, |w, item| item.write(w));
     }
 }
 

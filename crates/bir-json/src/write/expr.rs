@@ -3,7 +3,7 @@
 use bir::expr::Expr;
 use bir::ids::ExprId;
 
-use super::{Write, Writer};
+use super::{Write, Writer, key};
 
 impl<'a> Writer<'a, '_> {
     pub(crate) fn expr(&mut self, id: ExprId) {
@@ -14,62 +14,62 @@ impl<'a> Writer<'a, '_> {
             // regref, replica_groups_id, scale, terms, ub, var.
             match node {
                 Expr::CcGetRank { iteration_id, channel_id } => {
-                    o.put("\"channel_id\": ", channel_id);
-                    o.put("\"iteration_id\": ", iteration_id);
-                    o.put_word("\"kind\": ", node.kind());
+                    o.put(key!("channel_id"), channel_id);
+                    o.put(key!("iteration_id"), iteration_id);
+                    o.put_word(key!("kind"), node.kind());
                 }
                 Expr::IndirectArg { arg_id } => {
-                    o.put("\"arg_id\": ", arg_id);
-                    o.put_word("\"kind\": ", node.kind());
+                    o.put(key!("arg_id"), arg_id);
+                    o.put_word(key!("kind"), node.kind());
                 }
                 Expr::Axis { axis } => {
-                    o.put("\"axis\": ", axis);
-                    o.put_word("\"kind\": ", node.kind());
+                    o.put(key!("axis"), axis);
+                    o.put_word(key!("kind"), node.kind());
                 }
                 Expr::Register { regref } => {
-                    o.put_word("\"kind\": ", node.kind());
-                    o.put("\"regref\": ", regref);
+                    o.put_word(key!("kind"), node.kind());
+                    o.put(key!("regref"), regref);
                 }
                 Expr::ShardId { ub } => {
-                    o.put_word("\"kind\": ", node.kind());
-                    o.put("\"ub\": ", ub);
+                    o.put_word(key!("kind"), node.kind());
+                    o.put(key!("ub"), ub);
                 }
                 Expr::Affine { terms, c } => {
-                    o.put("\"c\": ", c);
-                    o.put_word("\"kind\": ", node.kind());
-                    o.put_with("\"terms\": ", |w| {
+                    o.put(key!("c"), c);
+                    o.put_word(key!("kind"), node.kind());
+                    o.put_with(key!("terms"), |w| {
                         w.array(terms, |w, term| {
                             w.out.open(b'{');
                             w.out.separate(true);
-                            w.out.static_key("\"coeff\": ");
+                            w.out.key(key!("coeff"));
                             term.coeff.write(w);
                             w.out.separate(false);
-                            w.out.static_key("\"idx\": ");
+                            w.out.key(key!("idx"));
                             w.expr(term.idx);
                             w.out.close(b'}', false);
                         });
                     });
                 }
                 Expr::Sum { terms } => {
-                    o.put_word("\"kind\": ", node.kind());
-                    o.put_with("\"n_terms\": ", |w| w.out.unsigned(terms.len() as u64));
-                    o.put("\"terms\": ", terms);
+                    o.put_word(key!("kind"), node.kind());
+                    o.put_with(key!("n_terms"), |w| w.out.unsigned(terms.len() as u64));
+                    o.put(key!("terms"), terms);
                 }
                 Expr::Mult { var, scale } => {
-                    o.put_word("\"kind\": ", node.kind());
-                    o.put("\"scale\": ", scale);
-                    o.put("\"var\": ", var);
+                    o.put_word(key!("kind"), node.kind());
+                    o.put(key!("scale"), scale);
+                    o.put(key!("var"), var);
                 }
                 Expr::FloorDiv { numer, denom } | Expr::Modulo { numer, denom } => {
-                    o.put("\"denom\": ", denom);
-                    o.put_word("\"kind\": ", node.kind());
-                    o.put("\"numer\": ", numer);
+                    o.put(key!("denom"), denom);
+                    o.put_word(key!("kind"), node.kind());
+                    o.put(key!("numer"), numer);
                 }
                 Expr::CcDiv { numer, denom, replica_groups_id } => {
-                    o.put("\"denom\": ", denom);
-                    o.put_word("\"kind\": ", node.kind());
-                    o.put("\"numer\": ", numer);
-                    o.put("\"replica_groups_id\": ", replica_groups_id);
+                    o.put(key!("denom"), denom);
+                    o.put_word(key!("kind"), node.kind());
+                    o.put(key!("numer"), numer);
+                    o.put(key!("replica_groups_id"), replica_groups_id);
                 }
             }
         });

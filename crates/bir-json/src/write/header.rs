@@ -93,31 +93,31 @@ impl<'a> Object<'a, '_, '_> {
 
     fn header_key(&mut self, inst: &'a Instruction, key: HeaderKey) {
         let rare = inst.rare();
-        let quoted = key.quoted();
+        let name = key.key();
         match key {
-            HeaderKey::Name => self.put(quoted, &inst.name),
-            HeaderKey::Origin => self.put(quoted, &inst.origin),
-            HeaderKey::Opcode => self.put_with(quoted, |w| w.open_enum(inst.opcode())),
-            HeaderKey::Engine => self.put(quoted, &inst.engine),
-            HeaderKey::EngineId => self.put(quoted, &inst.engine_id),
-            HeaderKey::ScheduledStart => self.put(quoted, &inst.scheduled_start),
-            HeaderKey::ScheduledEnd => self.put(quoted, &inst.scheduled_end),
-            HeaderKey::OptinPasses => self.put_some(quoted, &rare.optin_passes),
+            HeaderKey::Name => self.put(name, &inst.name),
+            HeaderKey::Origin => self.put(name, &inst.origin),
+            HeaderKey::Opcode => self.put_with(name, |w| w.open_enum(inst.opcode())),
+            HeaderKey::Engine => self.put(name, &inst.engine),
+            HeaderKey::EngineId => self.put(name, &inst.engine_id),
+            HeaderKey::ScheduledStart => self.put(name, &inst.scheduled_start),
+            HeaderKey::ScheduledEnd => self.put(name, &inst.scheduled_end),
+            HeaderKey::OptinPasses => self.put_some(name, &inst.optin_passes),
             HeaderKey::Dependencies => {
                 let missing = rare.missing_edges.iter().any(|edge| !edge.loop_carried);
                 if missing || !inst.dependencies.is_empty() {
-                    self.put_with(quoted, |w| w.edges(&inst.dependencies, &rare.missing_edges, false));
+                    self.put_with(name, |w| w.edges(&inst.dependencies, &rare.missing_edges, false));
                 }
             }
             HeaderKey::LoopCarriedDependencies => {
                 let missing = rare.missing_edges.iter().any(|edge| edge.loop_carried);
                 if missing || !inst.loop_carried_dependencies.is_empty() {
-                    self.put_with(quoted, |w| {
+                    self.put_with(name, |w| {
                         w.edges(&inst.loop_carried_dependencies, &rare.missing_edges, true);
                     });
                 }
             }
-            HeaderKey::UnrollDependencies => self.put_list(quoted, &rare.unroll_dependencies, |w, edge| {
+            HeaderKey::UnrollDependencies => self.put_list(name, &rare.unroll_dependencies, |w, edge| {
                 w.out.open(b'[');
                 w.out.separate(true);
                 edge.target.write(w);
@@ -136,22 +136,22 @@ impl<'a> Object<'a, '_, '_> {
                 }
                 w.out.close(b']', false);
             }),
-            HeaderKey::SyncInfo => self.put_some(quoted, &inst.sync_info),
-            HeaderKey::Ins => self.put_with(quoted, |w| w.arguments(&inst.ins)),
+            HeaderKey::SyncInfo => self.put_some(name, &inst.sync_info),
+            HeaderKey::Ins => self.put_with(name, |w| w.arguments(&inst.ins)),
             HeaderKey::IndirectionIns => {
-                self.put_list(quoted, &rare.indirection_ins, |w, argument| argument.write(w));
+                self.put_list(name, &rare.indirection_ins, |w, argument| argument.write(w));
             }
-            HeaderKey::Outs => self.put_with(quoted, |w| w.arguments(&inst.outs)),
+            HeaderKey::Outs => self.put_with(name, |w| w.arguments(&inst.outs)),
             HeaderKey::Debug => {
                 if let Some(debug) = &inst.debug {
-                    self.put_with(quoted, |w| w.debug(debug));
+                    self.put_with(name, |w| w.debug(debug));
                 }
             }
-            HeaderKey::Loopnest => self.put_list(quoted, &rare.loopnest, |w, axis| axis.write(w)),
-            HeaderKey::Predicates => self.put_list(quoted, &rare.predicates, |w, value| value.write(w)),
-            HeaderKey::Order => self.put_list(quoted, &rare.order, |w, expr| expr.write(w)),
+            HeaderKey::Loopnest => self.put_list(name, &rare.loopnest, |w, axis| axis.write(w)),
+            HeaderKey::Predicates => self.put_list(name, &rare.predicates, |w, value| value.write(w)),
+            HeaderKey::Order => self.put_list(name, &rare.order, |w, expr| expr.write(w)),
             HeaderKey::DmaTriggerDebugUpdateSemaphoreId => {
-                self.put_some(quoted, &rare.dma_trigger_debug_update_semaphore_id);
+                self.put_some(name, &rare.dma_trigger_debug_update_semaphore_id);
             }
         }
     }

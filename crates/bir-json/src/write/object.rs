@@ -2,7 +2,7 @@
 
 use bir::{Extra, Members, Value};
 
-use super::{Write, Writer};
+use super::{Key, Write, Writer};
 use crate::value::write_value;
 
 /// An object that is being written. Known members must be put in ascending order of their keys.
@@ -50,27 +50,27 @@ impl<'a, 'w> Object<'a, 'w, '_> {
         write_value(out, value);
     }
 
-    /// Goes to the member `quoted`, which is given as `"name": `. False when an unknown member of the same name
-    /// takes its place: a value that did not fit the type of its key.
+    /// Goes to a member. False when an unknown member of the same name takes its place: a value that did not fit
+    /// the type of its key.
     #[inline]
-    pub(crate) fn key(&mut self, quoted: &'static str) -> bool {
-        if !self.extra.is_empty() && !self.extras_before(&quoted[1..quoted.len() - 3]) {
+    pub(crate) fn key(&mut self, key: &'static Key) -> bool {
+        if !self.extra.is_empty() && !self.extras_before(key.name()) {
             return false;
         }
         self.separate();
-        self.writer.out.static_key(quoted);
+        self.writer.out.key(key);
         true
     }
 
     #[cold]
-    fn extras_before(&mut self, name: &str) -> bool {
+    fn extras_before(&mut self, name: &[u8]) -> bool {
         while let Some(((key, value), rest)) = self.extra.split_first() {
-            if **key > *name {
+            if key.as_bytes() > name {
                 break;
             }
             self.extra = rest;
             self.free(key, value);
-            if **key == *name {
+            if key.as_bytes() == name {
                 return false;
             }
         }
@@ -79,26 +79,26 @@ impl<'a, 'w> Object<'a, 'w, '_> {
 
     /// Puts a member.
     #[inline]
-    pub(crate) fn put<T: Write>(&mut self, quoted: &'static str, value: &'a T) {
-        if self.key(quoted) {
+    pub(crate) fn put<T: Write>(&mut self, key: &'static Key, value: &'a T) {
+        if self.key(key) {
             value.write(self.writer);
         }
     }
 
     /// Puts a member when it has a value.
     #[inline]
-    pub(crate) fn put_some<T: Write>(&mut self, quoted: &'static str, value: &'a Option<T>) {
+    pub(crate) fn put_some<T: Write>(&mut self, key: &'static Key, value: &'a Option<T>) {
         if let Some(value) = value {
-            self.put(quoted, value);
+            self.put(key, value);
         }
     }
 
     /// Puts a member when it has a value, or null when null was read.
-    pub(crate) fn put_or_null<T: Write>(&mut self, quoted: &'static str, value: &'a Option<T>, null: bool) {
+    pub(crate) fn put_or_null<T: Write>(&mut self, key: &'static Key, value: &'a Option<T>, null: bool) {
         match value {
-            Some(value) => self.put(quoted, value),
+            Some(value) => self.put(key, value),
             None if null => {
-                if self.key(quoted) {
+                if self.key(key) {
                     self.writer.out.raw(b"null");
                 }
             }
@@ -108,16 +108,16 @@ impl<'a, 'w> Object<'a, 'w, '_> {
 
     /// Puts a member whose value is a fixed word.
     #[inline]
-    pub(crate) fn put_word(&mut self, quoted: &'static str, word: &'static str) {
-        if self.key(quoted) {
+    pub(crate) fn put_word(&mut self, key: &'static Key, word: &'static str) {
+        if self.key(key) {
             self.writer.out.string(word);
         }
     }
 
     /// Puts a member that `value` writes.
     #[inline]
-    pub(crate) fn put_with(&mut self, quoted: &'static str, value: impl FnOnce(&mut Writer<'a, 'w>)) {
-        if self.key(quoted) {
+    pub(crate) fn put_with(&mut self, key: &'static Key, value: impl FnOnce(&mut Writer<'a, 'w>)) {
+        if self.key(key) {
             value(self.writer);
         }
     }
@@ -125,12 +125,12 @@ impl<'a, 'w> Object<'a, 'w, '_> {
     /// Puts a list when it is not empty.
     pub(crate) fn put_list<T: 'a>(
         &mut self,
-        quoted: &'static str,
+        key: &'static Key,
         list: &'a [T],
         item: impl Fn(&mut Writer<'a, 'w>, &'a T),
     ) {
         if !list.is_empty() {
-            self.put_with(quoted, |writer| writer.array(list, item));
+            self.put_with(key, |writer| writer.array(list, item));
         }
     }
 }

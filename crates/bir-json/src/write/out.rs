@@ -7,17 +7,57 @@ use crate::lexer::plain_end;
 use crate::number;
 
 /// Bytes that are collected before they go to the sink.
-const BUFFER: usize = 1 << 18;
+const BUFFER: usize = 1 << 16;
 
-/// A newline and as many blanks as are ever copied in one piece.
-const INDENT: [u8; 129] = {
-    let mut bytes = [b' '; 129];
+/// Room that [`Out::reserve`] leaves for what is put without asking: separators, line starts, small numbers, keys.
+const SLACK: usize = 256;
+
+/// Longest line start that is copied in one piece. Copies of a constant size need no call, so pieces are copied
+/// whole and then cut.
+const PIECE: usize = 64;
+
+/// A newline and blanks.
+const LINE: [u8; PIECE] = {
+    let mut bytes = [b' '; PIECE];
     bytes[0] = b'\n';
     bytes
 };
 
+/// A member name as it is written, `"name": `, in a form that is copied in one piece.
+pub(crate) struct Key {
+    bytes: [u8; 48],
+    length: u8,
+}
+
+impl Key {
+    /// The key of a name without characters that need an escape.
+    pub(crate) const fn new(name: &str) -> Key {
+        let name = name.as_bytes();
+        let mut bytes = [0; 48];
+        bytes[0] = b'"';
+        let mut i = 0;
+        while i < name.len() {
+            bytes[i + 1] = name[i];
+            i += 1;
+        }
+        bytes[i + 1] = b'"';
+        bytes[i + 2] = b':';
+        bytes[i + 3] = b' ';
+        Key { bytes, length: i as u8 + 4 }
+    }
+
+    /// The name.
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.bytes[1..usize::from(self.length) - 3]
+    }
+}
+
 pub(crate) struct Out<'w> {
     buffer: Vec<u8>,
+    /// Bytes of the buffer that are in use.
+    at: usize,
+    /// How often the buffer was handed over.
+    flushes: u64,
     sink: &'w mut dyn io::Write,
     /// The first error of the sink; nothing is written after it.
     error: Option<io::Error>,
@@ -29,7 +69,7 @@ pub(crate) struct Out<'w> {
 impl<'w> Out<'w> {
     pub(crate) fn new(sink: &'w mut dyn io::Write, style: Style) -> Out<'w> {
         let indented = style == Style::Indented;
-        Out { buffer: Vec::with_capacity(BUFFER + BUFFER / 4), sink, error: None, indent: 0, indented }
+        Out { buffer: vec![0; BUFFER + SLACK], at: 0, flushes: 0, sink, error: None, indent: 0, indented }
     }
 
     /// Hands over what is left. The first error of the sink comes out here.
@@ -41,11 +81,36 @@ impl<'w> Out<'w> {
         }
     }
 
+    #[cold]
     fn flush(&mut self) {
         if self.error.is_none() {
-            self.error = self.sink.write_all(&self.buffer).err();
+            self.error = self.sink.write_all(&self.buffer[..self.at]).err();
         }
-        self.buffer.clear();
+        self.at = 0;
+        self.flushes += 1;
+    }
+
+    /// Blanks at the start of a line.
+    pub(super) fn indent(&self) -> usize {
+        self.indent
+    }
+
+    /// The place that is reached, for [`Out::since`].
+    pub(super) fn mark(&self) -> (u64, usize) {
+        (self.flushes, self.at)
+    }
+
+    /// What was put since a mark, when it is still here.
+    pub(super) fn since(&self, (flushes, at): (u64, usize)) -> Option<&[u8]> {
+        (flushes == self.flushes).then(|| &self.buffer[at..self.at])
+    }
+
+    /// Makes sure that [`SLACK`] bytes can be put.
+    #[inline]
+    fn reserve(&mut self) {
+        if self.at > BUFFER {
+            self.flush();
+        }
     }
 
     /// Whether the sink has failed: there is no point in going on.
@@ -53,30 +118,77 @@ impl<'w> Out<'w> {
         self.error.is_some()
     }
 
+    /// Puts a byte. The last [`Out::reserve`] has made room.
+    #[inline(always)]
+    fn byte(&mut self, byte: u8) {
+        if let Some(place) = self.buffer.get_mut(self.at) {
+            *place = byte;
+        }
+        self.at += 1;
+    }
+
+    /// Puts a piece of constant size, of which the first bytes count. The last [`Out::reserve`] has made room.
+    #[inline(always)]
+    fn piece<const N: usize>(&mut self, piece: &[u8; N], length: usize) {
+        if let Some(place) = self.buffer[self.at..].first_chunk_mut::<N>() {
+            *place = *piece;
+        }
+        self.at += length;
+    }
+
+    /// Puts text of any length.
     #[inline]
     pub(crate) fn raw(&mut self, text: &[u8]) {
-        self.buffer.extend_from_slice(text);
+        self.reserve();
+        match self.buffer[self.at..].get_mut(..text.len()) {
+            Some(place) => {
+                place.copy_from_slice(text);
+                self.at += text.len();
+            }
+            None => self.long(text),
+        }
+    }
+
+    #[cold]
+    fn long(&mut self, text: &[u8]) {
+        self.flush();
+        if self.error.is_none() {
+            self.error = self.sink.write_all(text).err();
+        }
     }
 
     #[inline]
     fn newline(&mut self) {
-        if self.indented {
-            let mut blanks = self.indent;
-            let first = blanks.min(INDENT.len() - 1);
-            self.buffer.extend_from_slice(&INDENT[..=first]);
-            blanks -= first;
-            while blanks > 0 {
-                let piece = blanks.min(INDENT.len() - 1);
-                self.buffer.extend_from_slice(&INDENT[1..=piece]);
-                blanks -= piece;
-            }
+        if !self.indented {
+            return;
         }
+        match self.indent {
+            short @ ..32 => {
+                let piece: &[u8; 32] = LINE.first_chunk().expect("it is longer");
+                self.piece(piece, short + 1);
+            }
+            long => self.deep_newline(long),
+        }
+    }
+
+    fn deep_newline(&mut self, indent: usize) {
+        let first = indent.min(PIECE - 1);
+        self.piece(&LINE, first + 1);
+        let mut left = indent - first;
+        while left > 0 {
+            self.reserve();
+            let next = left.min(PIECE - 1);
+            self.raw(&LINE[1..=next]);
+            left -= next;
+        }
+        self.reserve();
     }
 
     /// Starts an array or object.
     #[inline]
     pub(crate) fn open(&mut self, bracket: u8) {
-        self.buffer.push(bracket);
+        self.reserve();
+        self.byte(bracket);
         self.indent += 2;
     }
 
@@ -84,20 +196,19 @@ impl<'w> Out<'w> {
     #[inline]
     pub(crate) fn close(&mut self, bracket: u8, empty: bool) {
         self.indent -= 2;
+        self.reserve();
         if !empty {
             self.newline();
         }
-        self.buffer.push(bracket);
-        if self.buffer.len() >= BUFFER {
-            self.flush();
-        }
+        self.byte(bracket);
     }
 
     /// Goes to the place of the next element or member.
     #[inline]
     pub(crate) fn separate(&mut self, first: bool) {
+        self.reserve();
         if !first {
-            self.buffer.push(b',');
+            self.byte(b',');
         }
         self.newline();
     }
@@ -107,55 +218,99 @@ impl<'w> Out<'w> {
         self.raw(if self.indented { b": " } else { b":" });
     }
 
-    /// A member name known at compile time, given as `"name": `.
+    /// A member name known at compile time, with its colon.
     #[inline]
-    pub(crate) fn static_key(&mut self, quoted: &'static str) {
-        let quoted = quoted.as_bytes();
-        self.raw(if self.indented { quoted } else { &quoted[..quoted.len() - 1] });
+    pub(crate) fn key(&mut self, key: &'static Key) {
+        self.reserve();
+        self.piece(&key.bytes, usize::from(key.length) - usize::from(!self.indented));
     }
 
+    #[inline]
     pub(crate) fn unsigned(&mut self, value: u64) {
-        number::write_u64(&mut self.buffer, value);
+        self.reserve();
+        if value < 10 {
+            self.byte(b'0' + value as u8);
+        } else if value < 10_000 {
+            // Four digits are made at once; those that count are put.
+            let value = value as u32;
+            let (high, low) = (value / 100, value % 100);
+            let digits = [high / 10, high % 10, low / 10, low % 10].map(|digit| b'0' + digit as u8);
+            let skip = usize::from(value < 1000) + usize::from(value < 100);
+            let shifted = (u32::from_le_bytes(digits) >> (8 * skip)).to_le_bytes();
+            self.piece(&shifted, 4 - skip);
+        } else {
+            let (digits, start) = number::digits(value);
+            let length = digits.len() - start;
+            self.buffer[self.at..self.at + length].copy_from_slice(&digits[start..]);
+            self.at += length;
+        }
     }
 
+    #[inline]
     pub(crate) fn signed(&mut self, value: i64) {
-        number::write_i64(&mut self.buffer, value);
+        if value < 0 {
+            self.reserve();
+            self.byte(b'-');
+        }
+        self.unsigned(value.unsigned_abs());
     }
 
     /// A finite double; anything else prints as null, as the reference's JSON library does.
     pub(crate) fn float(&mut self, value: f64) {
-        number::write_f64(&mut self.buffer, value);
+        let mut text = Vec::with_capacity(32);
+        number::write_f64(&mut text, value);
+        self.raw(&text);
     }
 
     #[inline]
     pub(crate) fn string(&mut self, text: &str) {
         let bytes = text.as_bytes();
-        self.buffer.push(b'"');
+        self.reserve();
+        self.byte(b'"');
         let end = plain_end(bytes, 0);
         self.raw(&bytes[..end]);
         if end < bytes.len() {
             self.escaped(bytes, end);
         }
-        self.buffer.push(b'"');
+        self.reserve();
+        self.byte(b'"');
     }
 
     /// A string that needs no escapes.
     #[inline]
     pub(crate) fn plain_string(&mut self, text: &'static str) {
-        self.buffer.push(b'"');
+        self.reserve();
+        self.byte(b'"');
         self.raw(text.as_bytes());
-        self.buffer.push(b'"');
+        self.byte(b'"');
     }
 
-    /// Two numbers, such as step and num of an access pattern.
-    #[inline]
-    pub(crate) fn pair(&mut self, first: i64, second: i64) {
+    /// An access pattern: a list of pairs of step and num. Most lines of a module are these.
+    pub(crate) fn pairs(&mut self, pairs: impl ExactSizeIterator<Item = (i64, i64)>) {
+        let empty = pairs.len() == 0;
         self.open(b'[');
-        self.separate(true);
-        self.signed(first);
-        self.separate(false);
-        self.signed(second);
-        self.close(b']', false);
+        for (i, (step, num)) in pairs.enumerate() {
+            self.separate(i == 0);
+            self.open(b'[');
+            self.newline();
+            self.signed(step);
+            self.byte(b',');
+            self.newline();
+            self.signed(num);
+            self.close(b']', false);
+        }
+        self.close(b']', empty);
+    }
+
+    /// A list of numbers.
+    pub(crate) fn numbers(&mut self, numbers: impl ExactSizeIterator<Item = u64>) {
+        let empty = numbers.len() == 0;
+        self.open(b'[');
+        for (i, number) in numbers.enumerate() {
+            self.separate(i == 0);
+            self.unsigned(number);
+        }
+        self.close(b']', empty);
     }
 
     fn escaped(&mut self, bytes: &[u8], mut at: usize) {

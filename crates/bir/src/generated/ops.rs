@@ -666,6 +666,22 @@ impl Op {
         })
     }
 
+    /// Whether the keys of the op may name blocks, instructions or functions.
+    pub fn names_code(&self) -> bool {
+        matches!(
+            self,
+            Op::NKIKernel(_)
+                | Op::DMATrigger(_)
+                | Op::CompareAndBranch(_)
+                | Op::UnconditionalBranch(_)
+                | Op::BranchHint(_)
+                | Op::Call(_)
+                | Op::SwitchQueueInstance(_)
+                | Op::ResetQueueInstance(_)
+                | Op::DMABlock(_)
+        )
+    }
+
     /// Visits the references in the keys of the op.
     pub fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
         match self {
@@ -2195,6 +2211,11 @@ record! {
     }
     links { }
     starts_present { IS_FIRST_REDUCE }
+}
+
+op_from! {
+    inline { GenericCopy AbstractCopy LoadActFuncSet Memset GetGlobalRankId Drain Pool TensorCopy TensorCopyDynamicSrc TensorCopyDynamicDst IndirectCopy TensorTensor BNStats BNBackprop BNBackprop2 Collective DevicePrint SetRandState Dropout DMADescriptor DMADescriptorCopy DMADescriptorReplicate RegisterAlu UnconditionalBranch BranchHint ResetQueueInstance MatchReplace MaxIndexAndMatchReplace TensorCompletion DveReadAccumulator Exponential }
+    boxed { Activation MatmultBase Matmult MatmultSparse GroupResetSemaphores DMA Load Save TensorReduce TensorScalar TensorScalarPtr TensorScalarCache DMACopy StreamShuffle ReadVarAddr GenericIndirectLoad IndirectLoad GenericIndirectSave IndirectSave IndirectSaveAccumulate CollectiveCompute CollectiveSend CollectiveRecv CopyPredicated CustomOp BIRKernel NKIKernel NKIKLIRKernel Rand Iota TensorScalarAffineSelect RangeSelect GetCurProcessingRankID DMATrigger DMADescriptorCCE DMADescriptorTranspose CompareAndBranch Call SwitchQueueInstance CoreBarrier InlineASMBytes MatmultMx Loop DynamicForLoop DMABlock DoWhile TongaReduceMacroSymbolic }
 }
 
 /// Ops that only older documents have. They are read as [`Op::Other`].
