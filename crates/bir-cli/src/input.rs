@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bir_json::{Loaded, ReadOptions};
 use memmap2::Mmap;
 
-use crate::map::map;
+use crate::map::{map, release};
 use crate::report::{Context, Fault, Result};
 
 /// Most bytes of an input that are held in memory: of standard input, and of what a compressed file holds. A plain
@@ -201,7 +201,13 @@ impl Input {
             }
         }
         let _progress = context.progress(format!("parsing {}", self.name));
-        bir_json::read(&self.bytes, options).map_err(|error| Fault::read(&self.name, &self.bytes, &error))
+        let mut done = |upto| {
+            if let Bytes::Mapped(map) = &self.bytes {
+                release(map, upto);
+            }
+        };
+        bir_json::read_with_progress(&self.bytes, options, &mut done)
+            .map_err(|error| Fault::read(&self.name, &self.bytes, &error))
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use bir::enums::{Dtype, EngineType, InstructionType, MemoryType, SyncRefType};
 use bir::ids::{BlockId, InstId, LocId, QueueId, SetId};
 use bir::record::FieldValue;
+use bir::target::Target;
 use bir::{Argument, Holder, Instruction, Module, Op, OpenEnum, OperandList, Sym};
 use hashbrown::HashMap;
 
@@ -15,7 +16,6 @@ use super::{
     SemaphoreRow, SourceRow, Stats, TensorRow,
 };
 use crate::features::{FeatureUse, mask, needed};
-use crate::geometry::geometry;
 
 /// Collects the statistics of a module, with the `largest` largest tensors.
 ///
@@ -432,7 +432,7 @@ impl<'a> Collector<'a> {
         let sets = || module.functions().flat_map(|function| module.sets_of(function));
         ModuleFacts {
             arch: module.root.arch.map(|arch| arch.text(&module.names).to_owned()),
-            device: module.root.arch.and_then(geometry).map(|target| target.device),
+            device: module.root.arch.and_then(Target::of).map(|target| target.device),
             version: module.root.version,
             functions: module.functions().count(),
             blocks: self.blocks,
@@ -460,7 +460,7 @@ impl<'a> Collector<'a> {
 
     fn memory(&self) -> Memory {
         let module = self.module;
-        let target = module.root.arch.and_then(geometry);
+        let target = module.root.arch.and_then(Target::of);
         let (mut sb, mut psum): (Vec<LocId>, Vec<LocId>) = Default::default();
         let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         let mut unplaced: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -484,7 +484,7 @@ impl<'a> Collector<'a> {
             sb: memory::sb(module, &sb, target),
             psum: memory::psum(module, &psum, target),
             dram: Dram {
-                core_bytes: target.map(|target| target.dram_bytes),
+                core_bytes: target.map(|target| target.hbm_gib_per_core << 30),
                 kinds: sorted(
                     kinds.into_iter().map(|(kind, (locations, bytes))| DramUse {
                         kind: kind.to_owned(),
