@@ -6,6 +6,7 @@
 mod condition;
 mod enums;
 mod features;
+mod fill;
 mod json;
 mod model;
 mod op_info;
@@ -61,6 +62,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("roles", roles::generate),
     ("op_info", op_info::generate),
     ("targets", targets::generate),
+    ("fill", fill::generate),
 ];
 
 /// The first lines of every generated file.
