@@ -6,7 +6,7 @@ use bir::ids::{BlockId, ExprId, FuncId, Id, InstId, LocId, QueueId, Ref, RegId, 
 use bir::record::{FieldType, RefVisitor};
 use bir::records::PhysicalAp;
 use bir::{Argument, Holder, Instruction, Module, Op, Sym, Value};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::Reader;
 use crate::error::Result;
@@ -254,8 +254,12 @@ impl Reader<'_> {
         }
         drop(edges);
         self.check_queues()?;
+        // Where storage was named early, all instructions are visited below: once is enough, and reports once.
+        let early: HashSet<Holder> = self.early_names.iter().copied().collect();
         for id in std::mem::take(&mut self.pending) {
-            self.resolve_inst(id, &tables, None)?;
+            if !early.contains(&self.module.outermost(id)) {
+                self.resolve_inst(id, &tables, None)?;
+            }
         }
         for holder in std::mem::take(&mut self.early_names) {
             let functions: Vec<FuncId> = match holder {
@@ -632,9 +636,14 @@ impl<'a> Resolver<'a> {
 
     /// An operand may name a location of another function. spec: bir-json 8.2
     fn foreign_location(&mut self, access: &mut PhysicalAp) {
-        let Some(owner) = &mut access.memref_owner_func else { return };
-        self.func(owner);
-        let (Some(owner), Some(location)) = (owner.id(), access.memref) else { return };
+        // A name that no function has is reported where all references of the operand are visited.
+        let owner = access.memref_owner_func.and_then(|owner| match owner.target() {
+            Target::Found(id) => Some(id),
+            Target::Missing(name) => {
+                self.tables.functions.get(name).or_else(|| self.tables.nki_functions.get(name))
+            }
+        });
+        let (Some(owner), Some(location)) = (owner, access.memref) else { return };
         let name = self.module.ref_name(location);
         if let Some(found) = self.tables.locations.get(&(owner, name)) {
             access.memref = Some(Ref::to(*found));
