@@ -526,6 +526,10 @@ impl Reader<'_> {
                     continue;
                 }
             };
+            // Of a callee that is not there no location can be missing: the callee is what is reported.
+            if callee.is_none() {
+                continue;
+            }
             for reference in &mut binding.locations {
                 let Target::Missing(name) = reference.target() else { continue };
                 let mut all = callee.into_iter().flat_map(|callee| self.module.locations_of(callee));
