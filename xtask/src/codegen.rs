@@ -56,11 +56,11 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("enums", enums::generate),
     ("model", model::generate),
     ("json", json::generate),
-    ("features", features::generate),
     ("visit", visit::generate),
     ("roles", roles::generate),
     ("op_info", op_info::generate),
     ("targets", targets::generate),
+    ("features", features::generate),
 ];
 
 /// The first lines of every generated file.

@@ -149,6 +149,10 @@ impl<'m> Side<'m> {
     fn text(&self, sym: Sym) -> String {
         format!("{:?}", self.module.str(sym))
     }
+
+    fn texts(&self, syms: &[Sym]) -> Vec<String> {
+        syms.iter().map(|sym| self.text(*sym)).collect()
+    }
 }
 
 fn ordered_functions(module: &Module) -> Vec<FuncId> {
@@ -364,10 +368,16 @@ impl<'m> Compare<'m> {
             (Some(l), Some(r)) => self.debug(&place.key("debug"), (l, r))?,
             (l, r) => equal(&place.key("debug"), l.is_some(), r.is_some())?,
         }
+        let passes = |side: &Side<'m>, inst: &Instruction| inst.optin_passes.as_deref().map(|p| side.texts(p));
+        equal(&place.key("optin_passes"), passes(&self.l, l), passes(&self.r, r))?;
         self.rare(place, (l, r))
     }
 
     fn rare(&self, place: &Place<'_>, (l, r): Pair<&Instruction>) -> Outcome {
+        let passes = |side: &Side<'m>, inst: &Instruction| {
+            inst.optin_passes.as_ref().map(|list| list.iter().map(|sym| side.text(*sym)).collect::<Vec<_>>())
+        };
+        equal(&place.key("optin_passes"), passes(&self.l, l), passes(&self.r, r))?;
         let (l, r) = (l.rare(), r.rare());
         self.arguments(&place.key("indirection_ins"), (&l.indirection_ins, &r.indirection_ins))?;
         self.unroll(&place.key("unroll_dependencies"), (&l.unroll_dependencies, &r.unroll_dependencies))?;
@@ -376,12 +386,6 @@ impl<'m> Compare<'m> {
         equal(&place.key("loopnest"), names(&self.l, &l.loopnest), names(&self.r, &r.loopnest))?;
         self.values(&place.key("predicates"), (&l.predicates, &r.predicates))?;
         self.exprs(&place.key("order"), (&l.order, &r.order))?;
-        let passes = |side: &Side<'m>, list: &Option<Vec<Sym>>| list.as_ref().map(|list| names(side, list));
-        equal(
-            &place.key("optin_passes"),
-            passes(&self.l, &l.optin_passes),
-            passes(&self.r, &r.optin_passes),
-        )?;
         equal(
             &place.key("dma_trigger_debug_update_semaphore_id"),
             l.dma_trigger_debug_update_semaphore_id,
