@@ -6,14 +6,16 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use bir_json::{Loaded, ReadOptions};
-use memmap2::Mmap;
 
-use crate::map::map;
+use crate::map::{MappedFile, map};
 use crate::report::{Context, Fault, Result};
 
 /// Most bytes of an input that are held in memory: of standard input, and of what a compressed file holds. A plain
 /// file is mapped and has no limit.
 pub(crate) const MAX_HELD: u64 = 4 << 30;
+
+/// Mapped bytes are released in multiples of this size.
+const RELEASED: usize = 1 << 20;
 
 /// Files below this size are read rather than mapped.
 const MIN_MAPPED: u64 = 1 << 20;
@@ -46,7 +48,7 @@ pub(crate) struct Input {
 
 enum Bytes {
     Held(Vec<u8>),
-    Mapped(Mmap),
+    Mapped(MappedFile),
 }
 
 impl Deref for Bytes {
@@ -200,8 +202,19 @@ impl Input {
                 );
             }
         }
-        let _progress = context.progress(format!("parsing {}", self.name));
-        bir_json::read(&self.bytes, options).map_err(|error| Fault::read(&self.name, &self.bytes, &error))
+        let progress = context.progress(format!("parsing {}", self.name));
+        let total = self.bytes.len();
+        let mut released = 0;
+        let read = bir_json::read_with_progress(&self.bytes, options, &mut |done| {
+            progress.set(done, total);
+            if let Bytes::Mapped(map) = &self.bytes {
+                // The count starts again once.
+                let from = if done < released { 0 } else { released };
+                released = done / RELEASED * RELEASED;
+                map.release(from, released);
+            }
+        });
+        read.map_err(|error| Fault::read(&self.name, &self.bytes, &error))
     }
 }
 

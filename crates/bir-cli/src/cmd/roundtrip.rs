@@ -54,6 +54,8 @@ impl Opts {
         let output = self.output.create()?;
         let _progress = context.progress("writing".into());
         output.write_with(|sink| self.write(&loaded.module, sink))?;
+        // The program ends here: giving back the memory of a large module piece by piece would only take time.
+        std::mem::forget(loaded);
         Ok(Status::Clean)
     }
 

@@ -22,7 +22,7 @@ use crate::features::{FeatureUse, mask, needed};
 /// ```
 /// use bir::{Module, enums::ArchLevel};
 /// let stats = bir_view::stats::stats(&Module::new(ArchLevel::Gen3), 10);
-/// assert_eq!(stats.module.device, Some("trn2"));
+/// assert_eq!(stats.module.device.as_deref(), Some("trn2"));
 /// assert_eq!(stats.module.instructions, 0);
 /// ```
 pub fn stats(module: &Module, largest: usize) -> Stats {
@@ -432,7 +432,7 @@ impl<'a> Collector<'a> {
         let sets = || module.functions().flat_map(|function| module.sets_of(function));
         ModuleFacts {
             arch: module.root.arch.map(|arch| arch.text(&module.names).to_owned()),
-            device: module.root.arch.and_then(Target::of).map(|target| target.device),
+            device: module.root.arch.and_then(Target::of).map(|target| target.device.to_lowercase()),
             version: module.root.version,
             functions: module.functions().count(),
             blocks: self.blocks,

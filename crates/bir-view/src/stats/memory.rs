@@ -6,7 +6,6 @@ use bir::ids::LocId;
 use bir::target::Target;
 use serde::Serialize;
 
-
 /// Use of the memories. Bytes that several locations share count once.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Memory {
@@ -121,7 +120,8 @@ pub(super) fn location_bytes(module: &Module, loc: LocId) -> u64 {
 }
 
 pub(super) fn sb(module: &Module, locations: &[LocId], target: Option<&Target>) -> Sb {
-    let (partitions, limit) = target.map_or((PARTITIONS, u64::MAX), |target| (target.sb_partitions, target.sb_partition_bytes));
+    let (partitions, limit) =
+        target.map_or((PARTITIONS, u64::MAX), |target| (target.sb_partitions, target.sb_partition_bytes));
     let mut outside = 0;
     let mut tiles = Vec::with_capacity(locations.len());
     for &loc in locations {
@@ -188,8 +188,7 @@ pub(super) fn psum(module: &Module, locations: &[LocId], target: Option<&Target>
     for &loc in locations {
         let location = &module[loc];
         // Bytes count from the start of the bank, whose number may be negative. spec: bir-json 8.3, verify 3
-        let start =
-            location.bank.unsigned_abs().saturating_mul(bank_bytes).saturating_add(location.addr);
+        let start = location.bank.unsigned_abs().saturating_mul(bank_bytes).saturating_add(location.addr);
         let tile = tile(module, loc, start);
         let end = tile.bytes[1].div_ceil(bank_bytes);
         outside += u64::from(tile.partitions[1] > partitions || end > bank_limit);
@@ -213,13 +212,7 @@ pub(super) fn psum(module: &Module, locations: &[LocId], target: Option<&Target>
             used: parts.iter().map(|part| part.used).max().unwrap_or(0),
         }
     });
-    Psum {
-        banks_total,
-        bank_bytes,
-        locations: locations.len() as u64,
-        outside,
-        banks: banks.collect(),
-    }
+    Psum { banks_total, bank_bytes, locations: locations.len() as u64, outside, banks: banks.collect() }
 }
 
 /// Whether a location of this type has a place of its own kind: kernel inputs and outputs lie in DRAM.
