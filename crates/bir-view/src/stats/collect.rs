@@ -308,15 +308,22 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The queue that an op names. Also counts DMA whose descriptors are generated.
+    /// The queue that an op names. Also counts DMA whose descriptors are generated: a DMACopy's always are, those of
+    /// other ops where they say so. spec: opcodes.toml (wire_select), neff 9
     fn queue_of(&mut self, inst: &Instruction) -> Option<QueueId> {
         let fields = inst.op.fields()?;
+        let mut generated = inst.opcode() == InstructionType::DMACopy;
         let at = *self.op_fields.entry(inst.opcode()).or_insert_with(|| {
             let position = |key| fields.specs().iter().position(|spec| spec.key == key);
             OpFields { queue: position("queue"), dge_type: position("dge_type") }
         });
         if let Some(FieldValue::Name("SWDGE" | "HWDGE")) = at.dge_type.map(|at| fields.field(at)) {
+            generated = true;
+        }
+        if generated {
             self.used.generated_dma += 1;
+            let types = |list: &[Argument]| list.first().and_then(dtype);
+            self.used.casting_dma += u64::from(types(&inst.ins) != types(&inst.outs));
         }
         match fields.field(at.queue?) {
             FieldValue::Queue(queue) => queue.id(),
