@@ -6,8 +6,9 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use bir_json::{Loaded, ReadOptions};
+use memmap2::Mmap;
 
-use crate::map::{MappedFile, map};
+use crate::map::{map, release};
 use crate::report::{Context, Fault, Result};
 
 /// Most bytes of an input that are held in memory: of standard input, and of what a compressed file holds. A plain
@@ -48,7 +49,7 @@ pub(crate) struct Input {
 
 enum Bytes {
     Held(Vec<u8>),
-    Mapped(MappedFile),
+    Mapped(Mmap),
 }
 
 impl Deref for Bytes {
@@ -211,7 +212,7 @@ impl Input {
                 // The count starts again once.
                 let from = if done < released { 0 } else { released };
                 released = done / RELEASED * RELEASED;
-                map.release(from, released);
+                release(map, from..released);
             }
         });
         read.map_err(|error| Fault::read(&self.name, &self.bytes, &error))

@@ -95,12 +95,12 @@ impl Reader<'_> {
     fn expr_node(&mut self) -> Result<Node> {
         let mut node = Node { at: self.lexer.pos(), ..Node::default() };
         self.each_member(|r, key, at| {
-            if r.lexer.peek() == b'n' {
+            let known = MEMBERS.iter().find(|known| **known == key);
+            if known.is_some() && r.lexer.peek() == b'n' {
                 r.lexer.literal("null")?;
                 r.misplaced_null(&key, at);
                 return Ok(true);
             }
-            let known = MEMBERS.iter().find(|known| **known == key);
             node.keys.extend(known.copied());
             match &*key {
                 "kind" => {

@@ -5,10 +5,10 @@ use bir::enums::InstructionType;
 use bir::ids::{BlockId, Id, InstId};
 use bir::record::OwnedList;
 use bir::records::Block;
-use bir::{Argument, DebugInfo, Holder, Instruction, Op, OpenEnum, Sym, Value};
+use bir::{Argument, DebugInfo, Holder, Instruction, Op, Sym, Value};
 
 use super::resolve::RawEdge;
-use super::{Member, OddityKind, OpMembers, Read, ReadRecord, Reader};
+use super::{Member, OddityKind, OpMembers, Read, Reader};
 use crate::error::{ReadErrorKind, Result};
 use crate::generated::{HeaderKey, read_op};
 use crate::number::Number;

@@ -415,7 +415,8 @@ impl Reader<'_> {
         if functions.is_some() || !self.module[id].rare().unroll_dependencies.is_empty() {
             let place = Instruction::new(Sym::EMPTY, self.module[id].block, Op::NoOp);
             let mut inst = std::mem::replace(&mut self.module[id], place);
-            let mut resolver = Resolver::new(self, tables, functions, id, &inst.op);
+            // How the op looks names up, in its queue say, is a matter of its own keys alone.
+            let mut resolver = Resolver::new(self, tables, functions, id, &Op::NoOp);
             resolver.instruction(&mut inst);
             exprs.append(&mut resolver.exprs);
             missing.append(&mut resolver.missing);

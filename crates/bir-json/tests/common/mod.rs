@@ -1,5 +1,5 @@
 //! What the test binaries share: loading, comparing as JSON, and a module that has one of everything.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, unreachable_pub)]
 
 pub mod table;
 
