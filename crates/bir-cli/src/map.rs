@@ -27,9 +27,8 @@ pub(crate) fn release(map: &Mmap, bytes: Range<usize>) {
     // SAFETY: letting go of pages of a private, read-only map of a file loses nothing; whoever looks at them again
     // gets them from the file. Without it the file counts in full beside the model that was made of it, which is
     // the difference between a sixth and a ninth of the memory that the peer of the benchmark takes.
-    let released = unsafe {
-        map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, bytes.start, bytes.len())
-    };
+    let released =
+        unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, bytes.start, bytes.len()) };
     // What the system does not take back costs memory, and nothing else.
     let _ = released;
 }
