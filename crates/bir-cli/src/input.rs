@@ -108,7 +108,7 @@ impl Kind {
             return Kind::Utf16;
         }
         // Byte 1 of the preamble that starts a word. spec: isa-bundle 1
-        if bytes.len() >= 64 && bytes.len() % 64 == 0 && matches!(bytes[1], 0x10 | 0x11) {
+        if bytes.len() >= 64 && bytes.len().is_multiple_of(64) && matches!(bytes[1], 0x10 | 0x11) {
             return Kind::Words;
         }
         let first = bytes.iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n'));
