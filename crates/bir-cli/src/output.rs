@@ -25,7 +25,7 @@ impl OutputOpt {
     }
 }
 
-/// An output. Nothing is in its place before [`Output::finish`].
+/// An output. Nothing is in its place before `Output::write_with` has ended well.
 pub(crate) struct Output {
     name: String,
     sink: Sink,

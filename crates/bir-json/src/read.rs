@@ -289,7 +289,12 @@ impl<'a> Reader<'a> {
                 "functions" if !wrapped => bare = true,
                 "module" if !wrapped => {
                     wrapped = true;
+                    r.lexer.peek();
+                    let module = r.lexer.pos();
                     r.root()?;
+                    if r.module.root.functions.is_empty() && !r.has_key_at(module, "functions")? {
+                        return Err(ReadErrorKind::MissingKey("functions").at(module));
+                    }
                 }
                 _ => r.lexer.skip_value()?,
             }
@@ -303,6 +308,25 @@ impl<'a> Reader<'a> {
             return Err(ReadErrorKind::MissingKey("functions").at(start));
         }
         Ok(wrapped)
+    }
+
+    /// Whether the object at an offset has a key.
+    fn has_key_at(&self, object: usize, key: &str) -> Result<bool> {
+        let mut ahead = self.lexer.clone();
+        ahead.seek(object);
+        ahead.enter()?;
+        if ahead.take(b'}') {
+            return Ok(false);
+        }
+        loop {
+            if ahead.key()? == key {
+                return Ok(true);
+            }
+            ahead.skip_value()?;
+            if !ahead.next_member()? {
+                return Ok(false);
+            }
+        }
     }
 
     fn root(&mut self) -> Result<()> {

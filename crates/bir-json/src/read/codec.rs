@@ -354,7 +354,7 @@ impl Read for OwnedList<BlockId> {
         r.lexer.peek();
         if let Some(body) = r.body.take_if(|body| body.start == r.lexer.pos()) {
             r.lexer.seek(body.end);
-            return Ok(body.blocks);
+            return body.blocks;
         }
         let mut list = OwnedList::default();
         r.each_element("an array of blocks", |r| {

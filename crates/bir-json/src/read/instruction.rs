@@ -18,7 +18,8 @@ pub(super) struct Body {
     pub(super) start: usize,
     pub(super) end: usize,
     first_edge: usize,
-    pub(super) blocks: OwnedList<BlockId>,
+    /// The blocks, or why they are none: an error counts only when the op has a body.
+    pub(super) blocks: Result<OwnedList<BlockId>>,
 }
 
 impl Reader<'_> {
@@ -56,8 +57,9 @@ impl Reader<'_> {
             let Some(header) = HeaderKey::find(key.as_bytes()) else {
                 r.lexer.peek();
                 let value_at = r.lexer.pos();
-                if key != "blocks" || !r.body_at_once(id)? {
-                    r.lexer.skip_value()?;
+                match &*key {
+                    "blocks" => r.body_at_once(id)?,
+                    _ => r.lexer.skip_value()?,
                 }
                 members.push(Member { key, key_at, value_at });
                 return Ok(true);
@@ -132,8 +134,9 @@ impl Reader<'_> {
     }
 
     /// Reads the blocks of a body before the opcode is known, so that they need not be scanned twice. What was read
-    /// waits in `self.body` until the op asks for it. False, with the lexer where it was, when they are no blocks.
-    pub(super) fn body_at_once(&mut self, id: InstId) -> Result<bool> {
+    /// waits in `self.body` until the op asks for it; so does the error when they are no blocks, so that nothing is
+    /// read twice at any depth.
+    pub(super) fn body_at_once(&mut self, id: InstId) -> Result<()> {
         let (start, depth) = (self.lexer.pos(), self.lexer.depth());
         let first_edge = self.edges.len();
         if self.module.inst_ids().len() == id.index() {
@@ -143,18 +146,17 @@ impl Reader<'_> {
         let blocks = self.get();
         self.holder = outer;
         match blocks {
-            Ok(blocks) => {
-                self.body = Some(Body { start, end: self.lexer.pos(), first_edge, blocks });
-                Ok(true)
-            }
-            Err(error) if error.kind.is_syntax() => Err(error),
+            Err(error) if error.kind.is_syntax() => return Err(error),
             Err(_) => {
                 self.lexer.seek(start);
                 self.lexer.set_depth(depth);
+                self.lexer.skip_value()?;
                 self.retain_edges(first_edge, |edge| edge.inst <= id);
-                Ok(false)
             }
+            Ok(_) => {}
         }
+        self.body = Some(Body { start, end: self.lexer.pos(), first_edge, blocks });
+        Ok(())
     }
 
     /// Keeps some of the dependencies from an index on.

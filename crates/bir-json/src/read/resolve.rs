@@ -303,12 +303,14 @@ impl Reader<'_> {
         };
         let what = if found.is_some() { "other instruction" } else { "instruction" };
         self.unresolved(what, vendor, name, edge.offset())?;
-        self.module[edge.inst].rare_mut().missing_edges.push(MissingEdge {
-            name: edge.name,
-            kind: edge.kind(),
-            loop_carried: edge.loop_carried(),
-            extras: extras.to_vec(),
-        });
+        let loop_carried = edge.loop_carried();
+        let inst = &mut self.module[edge.inst];
+        let set = if loop_carried { &inst.loop_carried_dependencies } else { &inst.dependencies };
+        let missing = inst.rare().missing_edges.iter().filter(|other| other.loop_carried == loop_carried);
+        let position = set.len() + missing.count();
+        let (name, kind, extras) = (edge.name, edge.kind(), extras.to_vec());
+        let missing = MissingEdge { name, kind, loop_carried, position, extras };
+        inst.rare_mut().missing_edges.push(missing);
         Ok(())
     }
 
@@ -520,6 +522,10 @@ impl Reader<'_> {
                     continue;
                 }
             };
+            // Of a callee that is not there no location can be missing: the callee is what is reported.
+            if callee.is_none() {
+                continue;
+            }
             for reference in &mut binding.locations {
                 let Target::Missing(name) = reference.target() else { continue };
                 let mut all = callee.into_iter().flat_map(|callee| self.module.locations_of(callee));

@@ -31,7 +31,8 @@ struct Known {
 
 impl Accesses {
     fn place(&self, access: &PhysicalAp) -> usize {
-        self.hasher.hash_one((access.offset, access.memref, &access.ap, access.dtype)) as usize % PLACES
+        let key = (access.offset, access.memref, &access.ap, access.dtype);
+        self.hasher.hash_one(key) as usize % PLACES
     }
 }
 

@@ -546,7 +546,12 @@ fn edges(w: &mut World, id: InstId, unique: &[InstId]) {
             let extras: Vec<Value> = if w.once_in(4) { Arb::arb(w) } else { Vec::new() };
             if w.missing && w.once_in(4) {
                 let name = w.module.names.intern("no instruction");
-                let edge = MissingEdge { name, kind, loop_carried, extras };
+                let inst = &w.module[id];
+                let set = if loop_carried { &inst.loop_carried_dependencies } else { &inst.dependencies };
+                let before =
+                    inst.rare().missing_edges.iter().filter(|other| other.loop_carried == loop_carried);
+                let position = set.len() + before.count();
+                let edge = MissingEdge { name, kind, loop_carried, position, extras };
                 w.module[id].rare_mut().missing_edges.push(edge);
                 continue;
             }
