@@ -15,9 +15,6 @@ use crate::report::{Context, Fault, Result};
 /// file is mapped and has no limit.
 pub(crate) const MAX_HELD: u64 = 4 << 30;
 
-/// Mapped bytes are released in multiples of this size.
-const RELEASED: usize = 1 << 20;
-
 /// Files below this size are read rather than mapped.
 const MIN_MAPPED: u64 = 1 << 20;
 
@@ -205,14 +202,10 @@ impl Input {
         }
         let progress = context.progress(format!("parsing {}", self.name));
         let total = self.bytes.len();
-        let mut released = 0;
         let read = bir_json::read_with_progress(&self.bytes, options, &mut |done| {
             progress.set(done, total);
             if let Bytes::Mapped(map) = &self.bytes {
-                // The count starts again once.
-                let from = if done < released { 0 } else { released };
-                released = done / RELEASED * RELEASED;
-                release(map, from..released);
+                release(map, done);
             }
         });
         read.map_err(|error| Fault::read(&self.name, &self.bytes, &error))
