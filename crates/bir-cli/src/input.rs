@@ -200,14 +200,15 @@ impl Input {
                 );
             }
         }
-        let _progress = context.progress(format!("parsing {}", self.name));
-        let mut done = |upto| {
+        let progress = context.progress(format!("parsing {}", self.name));
+        let total = self.bytes.len();
+        let read = bir_json::read_with_progress(&self.bytes, options, &mut |done| {
+            progress.set(done, total);
             if let Bytes::Mapped(map) = &self.bytes {
-                release(map, upto);
+                release(map, done);
             }
-        };
-        bir_json::read_with_progress(&self.bytes, options, &mut done)
-            .map_err(|error| Fault::read(&self.name, &self.bytes, &error))
+        });
+        read.map_err(|error| Fault::read(&self.name, &self.bytes, &error))
     }
 }
 

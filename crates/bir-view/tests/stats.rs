@@ -122,3 +122,22 @@ fn every_table_is_cut_off_where_it_is_asked_to_be() {
     let (short, long) = (stats.text(1).to_string(), stats.text(0).to_string());
     assert!(short.contains("... and 11 more") && !long.contains("..."));
 }
+
+/// spec: neff 9: descriptors that the device generates need DGE, and DGE_cast where they convert.
+#[test]
+fn generated_descriptors_need_features() {
+    let bits = |dtype: &str| {
+        let operand = |dtype| format!(r#"{{"kind": "imm_value", "dtype": "{dtype}", "value": 0}}"#);
+        let text = format!(
+            r#"{{"version": 2, "arch": "sunda", "functions": [{{"name": "main", "blocks": [{{"name": "b",
+                "instructions": [{{"name": "i", "opcode": "DMACopy", "engine": "SP", "mode": "Copy",
+                "ins": [{}], "outs": [{{"kind": "register_access", "dtype": "{dtype}", "regref": "r"}}]}}]}}],
+                "allocations": [{{"Skind": "register", "name": "r"}}]}}]}}"#,
+            operand("float32")
+        );
+        let loaded = bir_json::read(text.as_bytes(), &Default::default()).unwrap();
+        stats(&loaded.module, 0).feature_bits
+    };
+    assert_eq!(bits("float32"), "0x1000");
+    assert_eq!(bits("float16"), "0x9000");
+}
