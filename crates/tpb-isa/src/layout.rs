@@ -1,0 +1,904 @@
+//! What the generated tables are made of: layouts, structs and enums as data, and the macros that turn one table row
+//! into both a typed field and its description, so that the two cannot disagree.
+
+use crate::generated::opcodes::OPCODES;
+use crate::word::{Generation, WORD_BYTES};
+use crate::{Field, Layout};
+
+/// Which 12 or 1 bytes stand in front of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreambleKind {
+    /// The 12 bytes of [`Preamble`](crate::Preamble).
+    Std,
+    /// Only the opcode: the extension word 0xDA.
+    None,
+}
+
+/// How much of a layout is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyKind {
+    /// Every byte is a field or reserved.
+    Known,
+    /// Some bytes carry fields that are not known.
+    Partial,
+    /// Nothing is known.
+    Unknown,
+}
+
+/// One layout as data. Get it from [`Layout::info`].
+#[derive(Debug)]
+pub struct LayoutInfo {
+    /// Name in the tables, for example `S3D3_MM.v3`.
+    pub name: &'static str,
+    /// What stands in front of the body.
+    pub preamble: PreambleKind,
+    /// How much of the body is known. Only known bodies are encoded.
+    pub body: BodyKind,
+    /// Step of the unused dimensions of its slots; their count is 1 (spec: isa-bundle.md 4.1).
+    pub spare_step: i16,
+    /// Inclusive byte ranges with fields that are not known.
+    pub unknown: &'static [(u8, u8)],
+    /// Fields of the body, by offset.
+    pub fields: &'static [FieldInfo],
+    /// The bits that belong to a field, the preamble or the opcode. Unions count as a whole.
+    pub covered: [u8; WORD_BYTES],
+    /// Whether the meaning of some bits depends on other bits: a slot is a union, or a field has a condition.
+    pub(crate) has_choice: bool,
+}
+
+impl LayoutInfo {
+    /// The row of a field, if the layout has it.
+    pub fn field(&self, field: Field) -> Option<&'static FieldInfo> {
+        self.fields.iter().find(|info| info.field == Some(field))
+    }
+}
+
+/// A struct that lies inside words: a descriptor, an address, an embedded record.
+#[derive(Debug)]
+pub struct StructInfo {
+    /// Name in the tables, for example `TENSOR3D`.
+    pub name: &'static str,
+    /// Length in bytes.
+    pub bytes: u8,
+    /// Its fields; offsets count from the start of the struct.
+    pub fields: &'static [FieldInfo],
+    /// The bits that belong to no field, by byte of the struct.
+    pub(crate) gaps: [u8; WORD_BYTES],
+    /// How text shows it.
+    pub(crate) shape: Shape,
+}
+
+/// How assembly text shows a struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// An address and this many dimensions: `SB(p0,0x0)[1:512]`.
+    Tensor(u8),
+    /// A number and 4 dimensions: `0[1:512]`.
+    Generator,
+    /// An address that the loader resolves: `var5+0x0`.
+    PseudoAddr8,
+    /// An address.
+    Addr4,
+    /// A second wait and update.
+    Events,
+    /// Its members in braces.
+    Record,
+}
+
+/// Fills [`StructInfo::shape`].
+pub(crate) const fn shape(name: &str) -> Shape {
+    match name.as_bytes() {
+        b"TENSOR1D" => Shape::Tensor(1),
+        b"TENSOR2D" => Shape::Tensor(2),
+        b"TENSOR3D" => Shape::Tensor(3),
+        b"TENSOR4D" => Shape::Tensor(4),
+        b"DATA4D" => Shape::Generator,
+        b"PSEUDO_ADDR8" => Shape::PseudoAddr8,
+        b"ADDR4" => Shape::Addr4,
+        b"EVENTS_EXTENDED" => Shape::Events,
+        _ => Shape::Record,
+    }
+}
+
+/// The struct `ADDR4`: a 4-byte address as a member of its own. Its type is [`Addr4`](crate::Addr4).
+pub(crate) static ADDR4: StructInfo = StructInfo {
+    name: "ADDR4",
+    bytes: 4,
+    fields: &[FieldInfo {
+        field: None,
+        name: "word",
+        at: 0,
+        bytes: 4,
+        bits: None,
+        kind: Kind::Addr4,
+        value: None,
+        when: None,
+    }],
+    gaps: [0; WORD_BYTES],
+    shape: Shape::Addr4,
+};
+
+/// A slot that has one of two forms, told apart by bits 29 and 30 of its first word (see [`Addr4::is_indirect`]).
+///
+/// [`Addr4::is_indirect`]: crate::Addr4::is_indirect
+#[derive(Debug)]
+pub struct UnionInfo {
+    /// Name in the tables, for example `MEM3D`.
+    pub name: &'static str,
+    /// The static form.
+    pub direct: &'static StructInfo,
+    /// The indirect form.
+    pub indirect: &'static StructInfo,
+}
+
+/// A field as data.
+#[derive(Debug)]
+pub struct FieldInfo {
+    /// Its identity among the fields of layouts; members of structs have none.
+    pub field: Option<Field>,
+    /// Name in the tables.
+    pub name: &'static str,
+    /// Byte offset from the start of the word, or of the struct.
+    pub at: u8,
+    /// Length in bytes.
+    pub bytes: u8,
+    /// First and last bit, for members that share a byte.
+    pub bits: Option<(u8, u8)>,
+    /// What the bytes are.
+    pub kind: Kind,
+    /// The only value the compiler writes.
+    pub value: Option<u32>,
+    /// The field is defined only while the byte at the first number has the second as its value.
+    pub when: Option<(u8, u8)>,
+}
+
+/// What the bytes of a field are.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// An unsigned number.
+    Uint,
+    /// A number in two's complement.
+    Int,
+    /// An IEEE single.
+    F32,
+    /// A register id.
+    Reg,
+    /// A semaphore or event id.
+    Sem,
+    /// One bit.
+    Flag,
+    /// A code with a name.
+    Enum(&'static EnumInfo),
+    /// Bits with names.
+    Flags(&'static EnumInfo),
+    /// Two codes of the enum, low nibble first.
+    Pair(&'static EnumInfo),
+    /// The bytes of a scalar operand, whose form a selector chooses.
+    Imm(ImmKind),
+    /// A 4-byte address.
+    Addr4,
+    /// A struct of its own.
+    Struct(&'static StructInfo),
+    /// One of two structs.
+    Union(&'static UnionInfo),
+    /// Numbers of this many bytes each, signed or not.
+    Array(u8, bool),
+    /// Register ids.
+    Regs,
+    /// NUL-terminated ASCII.
+    Name,
+    /// Bytes without a known inner structure.
+    Bytes,
+    /// A set of 256 ids.
+    Bitset,
+}
+
+/// How a scalar operand says what it is (spec: isa-bundle.md 6).
+#[derive(Clone, Copy, Debug)]
+pub struct ImmKind {
+    /// Where the selector lies: byte, first bit, number of bits; without one the value is always inline.
+    pub selector: Option<(u8, u8, u8)>,
+    /// Codes of the selector for an inline value, a pointer and a register.
+    pub forms: [Option<u8>; 3],
+    /// Type of the inline value.
+    pub inline: Inline,
+}
+
+/// Type of the inline value of a scalar operand.
+#[derive(Clone, Copy, Debug)]
+pub enum Inline {
+    /// An IEEE single.
+    F32,
+    /// The element type whose code lies at this byte.
+    Dtype(u8),
+    /// An integer for the bit-vector opcodes, else an IEEE single.
+    ByOpcode,
+}
+
+/// Form of a scalar operand in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImmForm {
+    /// The value itself, an IEEE single.
+    Float,
+    /// The value itself, an integer or a short float in its low bytes.
+    Integer,
+    /// The address of a scalar per partition.
+    Pointer,
+    /// A register, whose number is the first byte.
+    Register,
+    /// The selector has a code that no form has.
+    Unknown,
+}
+
+impl FieldInfo {
+    /// Whether the field is defined in a word.
+    pub fn is_defined(&self, word: &[u8; WORD_BYTES]) -> bool {
+        self.when.is_none_or(|(at, value)| word[at as usize] == value)
+    }
+}
+
+impl ImmKind {
+    /// The form that the selector of `word` chooses.
+    pub fn form(&self, word: &[u8; WORD_BYTES]) -> ImmForm {
+        let code = self.selector.map(|(at, bit, bits)| word[at as usize] >> bit & mask8(bits));
+        let is = |form: usize| code.is_some() && self.forms[form] == code;
+        match () {
+            () if code.is_none() || is(0) => match self.inline {
+                Inline::F32 => ImmForm::Float,
+                Inline::Dtype(at) if matches!(word[at as usize], 10 | 11) => ImmForm::Float,
+                Inline::ByOpcode if !crate::INTEGER_IMMEDIATE_OPCODES.contains(&word[0]) => ImmForm::Float,
+                Inline::Dtype(_) | Inline::ByOpcode => ImmForm::Integer,
+            },
+            () if is(1) => ImmForm::Pointer,
+            () if is(2) => ImmForm::Register,
+            () => ImmForm::Unknown,
+        }
+    }
+}
+
+/// An enum of the wire as data.
+#[derive(Debug)]
+pub struct EnumInfo {
+    /// Name in the tables.
+    pub name: &'static str,
+    /// Its codes, ascending.
+    pub codes: &'static [Code],
+    /// Place in `codes` plus one, by code; 0 for codes without a name.
+    pub(crate) index: [u8; 256],
+}
+
+/// A named code.
+#[derive(Debug)]
+pub struct Code {
+    /// The byte.
+    pub code: u8,
+    /// Its name.
+    pub name: &'static str,
+    /// Generations that define it, as bits; bit 0 is v2.
+    pub(crate) generations: u8,
+}
+
+impl Code {
+    /// Whether the silicon of a generation defines the code.
+    pub fn is_defined_on(&self, generation: Generation) -> bool {
+        self.generations & generation.bit() != 0
+    }
+}
+
+impl EnumInfo {
+    /// The row of a code.
+    #[inline]
+    pub fn code(&self, code: u8) -> Option<&'static Code> {
+        let place = self.index[code as usize];
+        (place != 0).then(|| &self.codes[place as usize - 1])
+    }
+
+    /// The row of a name, exactly as in the tables.
+    pub fn by_name(&self, name: &str) -> Option<&'static Code> {
+        self.codes.iter().find(|code| code.name == name)
+    }
+}
+
+/// Fills [`EnumInfo::index`].
+pub(crate) const fn index_codes(codes: &[Code]) -> [u8; 256] {
+    let mut index = [0; 256];
+    let mut i = 0;
+    while i < codes.len() {
+        index[codes[i].code as usize] = i as u8 + 1;
+        i += 1;
+    }
+    index
+}
+
+/// The lowest `bits` bits of a byte.
+pub(crate) const fn mask8(bits: u8) -> u8 {
+    ((1u16 << bits) - 1) as u8
+}
+
+/// Adds the bits of `fields`, which start at byte `base`, to `covered`.
+const fn cover(covered: &mut [u8; WORD_BYTES], fields: &[FieldInfo], base: usize) {
+    let mut i = 0;
+    while i < fields.len() {
+        let field = &fields[i];
+        let at = base + field.at as usize;
+        match (field.bits, field.kind) {
+            (Some((first, last)), _) => covered[at] |= mask8(last - first + 1) << first,
+            (None, Kind::Struct(inner)) => cover(covered, inner.fields, at),
+            (None, _) => {
+                let mut byte = 0;
+                while byte < field.bytes as usize {
+                    covered[at + byte] = 0xFF;
+                    byte += 1;
+                }
+            }
+        }
+        i += 1;
+    }
+}
+
+/// Fills [`LayoutInfo::covered`].
+pub(crate) const fn cover_layout(preamble: PreambleKind, fields: &[FieldInfo]) -> [u8; WORD_BYTES] {
+    let mut covered = [0; WORD_BYTES];
+    let head = match preamble {
+        PreambleKind::Std => 12,
+        PreambleKind::None => 1,
+    };
+    let mut byte = 0;
+    while byte < head {
+        covered[byte] = 0xFF;
+        byte += 1;
+    }
+    cover(&mut covered, fields, 0);
+    covered
+}
+
+/// Fills [`StructInfo::gaps`].
+pub(crate) const fn gaps(fields: &[FieldInfo], bytes: u8) -> [u8; WORD_BYTES] {
+    let mut covered = [0; WORD_BYTES];
+    cover(&mut covered, fields, 0);
+    let mut gaps = [0; WORD_BYTES];
+    let mut byte = 0;
+    while byte < bytes as usize {
+        gaps[byte] = !covered[byte];
+        byte += 1;
+    }
+    gaps
+}
+
+/// Fills [`LayoutInfo::has_choice`].
+pub(crate) const fn has_choice(fields: &[FieldInfo]) -> bool {
+    let mut i = 0;
+    while i < fields.len() {
+        if matches!(fields[i].kind, Kind::Union(_)) || fields[i].when.is_some() {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// An opcode byte and what stands for it. Get it from [`opcode`] or [`opcode_named`].
+#[derive(Debug)]
+pub struct OpcodeInfo {
+    /// Byte 0.
+    pub code: u8,
+    /// Mnemonic, for example `Matmul` or `EVENT_SEMAPHORE`.
+    pub name: &'static str,
+    /// Short label of the vendor; equal to `name` where it has none.
+    pub label: &'static str,
+    /// Whether the loader rewrites it, and whether it stands alone.
+    pub class: OpcodeClass,
+    /// Engines whose streams may hold it, or one of `any`, `datapath`, `issuing`, `each`, `sequencer`.
+    pub engines: &'static [&'static str],
+    /// BIR instruction types that are encoded with it.
+    pub emitters: &'static [&'static str],
+    /// Slot family, for example `A` (spec: isa-bundle.md 5); empty where none is named.
+    pub family: &'static str,
+    /// Field values that the opcode forces.
+    pub fixed: &'static [(Field, u32)],
+    /// For an extension word: the opcode in front of it.
+    pub follows: Option<u8>,
+    /// Layout by generation, v2 first.
+    pub(crate) layouts: [Option<Layout>; 4],
+    /// Generations whose encoder writes it, as bits.
+    pub(crate) encoded: u8,
+}
+
+/// What the loader does with a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpcodeClass {
+    /// The device executes it.
+    Real,
+    /// The loader rewrites it before the device sees it.
+    Pseudo,
+    /// The second word of the instruction in front of it.
+    Extension,
+    /// The instruction set names the code and nothing more is known.
+    Named,
+}
+
+impl OpcodeInfo {
+    /// The layout on a generation, if the opcode exists there.
+    pub fn layout(&self, generation: Generation) -> Option<Layout> {
+        self.layouts[generation as usize]
+    }
+
+    /// Whether the compiler's encoder for a generation writes the opcode.
+    pub fn is_encoded_on(&self, generation: Generation) -> bool {
+        self.encoded & generation.bit() != 0
+    }
+
+    /// The layout with which to read the opcode on a generation: its own, else that of the nearest generation that
+    /// has it, the newer of two equally near.
+    pub(crate) const fn nearest_layout(&self, generation: usize) -> Layout {
+        let mut best: Option<(usize, Layout)> = None;
+        let mut i = 0;
+        while i < 4 {
+            if let Some(layout) = self.layouts[i] {
+                let distance = generation.abs_diff(i);
+                let better = match best {
+                    Some((other, _)) => distance <= other,
+                    None => true,
+                };
+                if better {
+                    best = Some((distance, layout));
+                }
+            }
+            i += 1;
+        }
+        match best {
+            Some((_, layout)) => layout,
+            None => Layout::Raw,
+        }
+    }
+}
+
+/// Looks up an opcode byte. Of the two extension words it gives the one that follows `previous`.
+#[inline]
+pub fn opcode(code: u8, previous: Option<u8>) -> Option<&'static OpcodeInfo> {
+    let place = OPCODE_INDEX[code as usize] as usize;
+    if place == 0 {
+        return None;
+    }
+    let info = &OPCODES[place - 1];
+    if info.follows.is_none() {
+        return Some(info);
+    }
+    OPCODES[place - 1..].iter().take_while(|row| row.code == code).find(|row| row.follows == previous)
+}
+
+/// Whether a byte opens an extension word, which is read by what stands in front of it.
+pub(crate) fn is_extension(code: u8) -> bool {
+    let place = OPCODE_INDEX[code as usize] as usize;
+    place != 0 && OPCODES[place - 1].follows.is_some()
+}
+
+/// Looks up a mnemonic or a label.
+///
+/// # Errors
+/// When it is that of an extension word, and the word with the opcode `previous` has none: all extension words of the name.
+pub fn opcode_named(
+    name: &str,
+    previous: Option<u8>,
+) -> Result<Option<&'static OpcodeInfo>, &'static [OpcodeInfo]> {
+    let place = OPCODES
+        .iter()
+        .position(|row| row.name == name)
+        .or_else(|| OPCODES.iter().position(|row| row.label == name));
+    let Some(place) = place else { return Ok(None) };
+    let row = &OPCODES[place];
+    if row.follows.is_none() {
+        return Ok(Some(row));
+    }
+    let same = OPCODES[place..].iter().take_while(|other| other.code == row.code).count();
+    opcode(row.code, previous).map(Some).ok_or(&OPCODES[place..place + same])
+}
+
+/// Place of the first row of an opcode byte plus one; 0 for bytes without a row.
+static OPCODE_INDEX: [u8; 256] = index_opcodes(OPCODES);
+
+/// Layout by generation and opcode byte, extension words apart.
+pub(crate) static LAYOUT_OF: [[Layout; 256]; 4] = index_layouts(OPCODES);
+
+/// Fills the index of opcode rows: place of the first row of a code plus one.
+const fn index_opcodes(rows: &[OpcodeInfo]) -> [u8; 256] {
+    let mut index = [0; 256];
+    let mut i = rows.len();
+    while i > 0 {
+        i -= 1;
+        index[rows[i].code as usize] = i as u8 + 1;
+    }
+    index
+}
+
+/// Fills the layout of every opcode byte on every generation; [`Layout::Opaque`] where there is no row.
+const fn index_layouts(rows: &[OpcodeInfo]) -> [[Layout; 256]; 4] {
+    let mut index = [[Layout::Opaque; 256]; 4];
+    let mut i = 0;
+    while i < rows.len() {
+        if rows[i].follows.is_none() {
+            let mut generation = 0;
+            while generation < 4 {
+                index[generation][rows[i].code as usize] = rows[i].nearest_layout(generation);
+                generation += 1;
+            }
+        }
+        i += 1;
+    }
+    index
+}
+
+/// Declares open enums: `Name TABLE = "table name" { CONSTANT code "name" generations; ... }`.
+macro_rules! open_enums {
+    ($(
+        $(#[$meta:meta])*
+        $Name:ident $TABLE:ident = $name:literal { $($CODE:ident $code:literal $text:literal $generations:literal;)* }
+    )*) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(transparent)]
+        pub struct $Name(pub u8);
+
+        static $TABLE: EnumInfo = EnumInfo {
+            name: $name,
+            codes: { const CODES: &[Code] = &[$(Code { code: $code, name: $text, generations: $generations }),*]; CODES },
+            index: index_codes(&[$(Code { code: $code, name: $text, generations: $generations }),*]),
+        };
+
+        impl $Name {
+            $(
+                #[doc = concat!("Code ", $code, ", `", $text, "`.")]
+                pub const $CODE: $Name = $Name($code);
+            )*
+
+            /// The enum as data.
+            pub const fn info() -> &'static EnumInfo {
+                &$TABLE
+            }
+
+            /// Name of the code, if it has one.
+            pub fn name(self) -> Option<&'static str> {
+                $TABLE.code(self.0).map(|code| code.name)
+            }
+        }
+
+        impl std::fmt::Debug for $Name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self.name() {
+                    Some(name) => f.write_str(name),
+                    None => write!(f, concat!(stringify!($Name), "({:#x})"), self.0),
+                }
+            }
+        }
+
+        impl $crate::Pack for $Name {
+            const BYTES: usize = 1;
+
+            #[inline(always)]
+            fn load(word: &[u8; $crate::WORD_BYTES], at: usize) -> Self {
+                $Name(word[at])
+            }
+
+            #[inline(always)]
+            fn store(self, word: &mut [u8; $crate::WORD_BYTES], at: usize) {
+                word[at] = self.0;
+            }
+        }
+
+        impl $crate::PackBits for $Name {
+            #[inline(always)]
+            fn from_bits(bits: u8) -> Self {
+                $Name(bits)
+            }
+
+            #[inline(always)]
+            fn to_bits(self) -> u8 {
+                self.0
+            }
+        }
+    )* };
+}
+pub(crate) use open_enums;
+
+macro_rules! load_field {
+    ($word:ident, $at:expr, $ty:ty) => {
+        <$ty as $crate::Pack>::load($word, $at)
+    };
+    ($word:ident, $at:expr, $ty:ty, $first:literal $last:literal) => {
+        <$ty as $crate::PackBits>::from_bits($word[$at] >> $first & $crate::layout::mask8($last - $first + 1))
+    };
+}
+pub(crate) use load_field;
+
+macro_rules! store_field {
+    ($word:ident, $at:expr, $value:expr) => {
+        $crate::Pack::store($value, $word, $at)
+    };
+    ($word:ident, $at:expr, $value:expr, $first:literal $last:literal) => {{
+        let mask = $crate::layout::mask8($last - $first + 1);
+        let bits = ($crate::PackBits::to_bits($value) & mask) << $first;
+        $word[$at] = $word[$at] & !(mask << $first) | bits;
+    }};
+}
+pub(crate) use store_field;
+
+macro_rules! field_bytes {
+    ($ty:ty) => {
+        <$ty as $crate::Pack>::BYTES as u8
+    };
+    ($ty:ty, $first:literal $last:literal) => {
+        1
+    };
+}
+pub(crate) use field_bytes;
+
+macro_rules! option {
+    () => {
+        None
+    };
+    ($value:expr) => {
+        Some($value)
+    };
+}
+pub(crate) use option;
+
+/// Declares structs: `Name TABLE = "table name" bytes { at field "name": Type = kind [, bits first last]; ... }`.
+macro_rules! structs {
+    ($(
+        $(#[$meta:meta])*
+        $Name:ident $TABLE:ident = $name:literal $bytes:literal {
+            $($(#[$fmeta:meta])* $at:literal $field:ident $text:literal: $ty:ty = $kind:expr $(, bits $first:literal $last:literal)?;)*
+        }
+    )*) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub struct $Name { $($(#[$fmeta])* pub $field: $ty,)* }
+
+        pub(crate) static $TABLE: StructInfo = {
+            const FIELDS: &[FieldInfo] = &[$(FieldInfo {
+                field: None,
+                name: $text,
+                at: $at,
+                bytes: field_bytes!($ty $(, $first $last)?),
+                bits: option!($(($first, $last))?),
+                kind: $kind,
+                value: None,
+                when: None,
+            }),*];
+            StructInfo { name: $name, bytes: $bytes, fields: FIELDS, gaps: gaps(FIELDS, $bytes), shape: shape($name) }
+        };
+
+        impl $Name {
+            /// The struct as data.
+            pub const fn info() -> &'static StructInfo {
+                &$TABLE
+            }
+        }
+
+        impl $crate::Pack for $Name {
+            const BYTES: usize = $bytes;
+
+            #[inline(always)]
+            fn load(word: &[u8; $crate::WORD_BYTES], at: usize) -> Self {
+                Self { $($field: load_field!(word, at + $at, $ty $(, $first $last)?),)* }
+            }
+
+            #[inline(always)]
+            fn store(self, word: &mut [u8; $crate::WORD_BYTES], at: usize) {
+                $(store_field!(word, at + $at, self.$field $(, $first $last)?);)*
+            }
+        }
+    )* };
+}
+pub(crate) use structs;
+
+/// Declares unions: `Name TABLE = "table name" { Direct, Indirect }`.
+macro_rules! unions {
+    ($(
+        $(#[$meta:meta])*
+        $Name:ident $TABLE:ident = $name:literal { $Direct:ident, $Indirect:ident }
+    )*) => { $(
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $Name {
+            /// The static form.
+            Direct($Direct),
+            /// The form whose first address has bit 29 set.
+            Indirect($Indirect),
+        }
+
+        pub(crate) static $TABLE: UnionInfo = UnionInfo { name: $name, direct: $Direct::info(), indirect: $Indirect::info() };
+
+        impl Default for $Name {
+            fn default() -> Self {
+                $Name::Direct(Default::default())
+            }
+        }
+
+        impl $crate::Pack for $Name {
+            const BYTES: usize = <$Direct as $crate::Pack>::BYTES;
+
+            #[inline(always)]
+            fn load(word: &[u8; $crate::WORD_BYTES], at: usize) -> Self {
+                if $crate::Addr4::load(word, at).is_indirect() {
+                    $Name::Indirect($crate::Pack::load(word, at))
+                } else {
+                    $Name::Direct($crate::Pack::load(word, at))
+                }
+            }
+
+            #[inline(always)]
+            fn store(self, word: &mut [u8; $crate::WORD_BYTES], at: usize) {
+                match self {
+                    $Name::Direct(slot) => slot.store(word, at),
+                    $Name::Indirect(slot) => slot.store(word, at),
+                }
+            }
+        }
+    )* };
+}
+pub(crate) use unions;
+
+/// Declares the layouts with [`Layout`] and [`Body`](crate::Body) over them:
+/// `Name = "table name", preamble, body, spare step, [unknown ranges] { at field Field: Type = kind [, value v] [, when byte v]; ... }`.
+macro_rules! layouts {
+    ($(
+        $(#[$meta:meta])*
+        $Name:ident = $name:literal, $preamble:ident, $body:ident, spare $spare:literal, unknown $unknown:expr, {
+            $($(#[$fmeta:meta])* $at:literal $field:ident $Field:ident: $ty:ty = $kind:expr $(, value $value:literal)? $(, when $when:literal $is:literal)?;)*
+        }
+    )*) => {
+        $(
+            $(#[$meta])*
+            #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+            pub struct $Name { $($(#[$fmeta])* pub $field: $ty,)* }
+
+            impl $Name {
+                #[inline(always)]
+                #[allow(unused_variables)]
+                fn load(word: &[u8; $crate::WORD_BYTES]) -> Self {
+                    Self { $($field: <$ty as $crate::Pack>::load(word, $at),)* }
+                }
+
+                #[inline(always)]
+                #[allow(unused_variables)]
+                fn store(self, word: &mut [u8; $crate::WORD_BYTES]) {
+                    $($crate::Pack::store(self.$field, word, $at);)*
+                }
+            }
+
+            impl From<$Name> for Body {
+                fn from(body: $Name) -> Body {
+                    Body::$Name(body)
+                }
+            }
+        )*
+
+        /// The shape of a word's body.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Layout {
+            $($(#[$meta])* $Name,)*
+        }
+
+        impl Layout {
+            /// Every layout, in the order of the tables.
+            pub const ALL: &'static [Layout] = &[$(Layout::$Name),*];
+
+            /// The layout as data.
+            #[inline]
+            pub fn info(self) -> &'static LayoutInfo {
+                &LAYOUTS[self as usize]
+            }
+        }
+
+        /// The fields of a word behind its preamble, one variant per layout.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Body {
+            $($(#[$meta])* $Name($Name),)*
+        }
+
+        impl Body {
+            /// The layout of the body.
+            pub fn layout(&self) -> Layout {
+                match self {
+                    $(Body::$Name(_) => Layout::$Name,)*
+                }
+            }
+
+            #[inline]
+            pub(crate) fn load(layout: Layout, word: &[u8; $crate::WORD_BYTES]) -> Body {
+                match layout {
+                    $(Layout::$Name => Body::$Name($Name::load(word)),)*
+                }
+            }
+
+            pub(crate) fn store(self, word: &mut [u8; $crate::WORD_BYTES]) {
+                match self {
+                    $(Body::$Name(body) => body.store(word),)*
+                }
+            }
+        }
+
+        pub(crate) static LAYOUTS: [LayoutInfo; Layout::ALL.len()] = [$({
+            const FIELDS: &[FieldInfo] = &[$(FieldInfo {
+                field: Some(Field::$Field),
+                name: stringify!($field),
+                at: $at,
+                bytes: field_bytes!($ty),
+                bits: None,
+                kind: $kind,
+                value: option!($($value)?),
+                when: option!($(($when, $is))?),
+            }),*];
+            LayoutInfo {
+                name: $name,
+                preamble: PreambleKind::$preamble,
+                body: BodyKind::$body,
+                spare_step: $spare,
+                unknown: &$unknown,
+                fields: FIELDS,
+                covered: cover_layout(PreambleKind::$preamble, FIELDS),
+                has_choice: has_choice(FIELDS),
+            }
+        }),*];
+    };
+}
+pub(crate) use layouts;
+
+macro_rules! layout_option {
+    (_) => {
+        None
+    };
+    ($Layout:ident) => {
+        Some(Layout::$Layout)
+    };
+}
+pub(crate) use layout_option;
+
+/// Declares the opcodes, by code: `CONSTANT code "name" "label", Class, engines [..], emitters [..], family "..",
+/// layouts [v2 v3 v4 v5], encoded mask [, fixed [Field value]] [, follows code];`.
+macro_rules! opcodes {
+    ($(
+        $(#[$meta:meta])*
+        $CODE:ident $code:literal $name:literal $label:literal, $Class:ident, engines $engines:expr, emitters $emitters:expr,
+        family $family:literal, layouts [$($layout:tt)*], encoded $encoded:literal
+        $(, fixed [$($Field:ident $value:literal),*])? $(, follows $follows:literal)?;
+    )*) => {
+        /// Byte 0 of a word. Bytes without a constant are reserved.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(transparent)]
+        pub struct Opcode(pub u8);
+
+        impl Opcode {
+            $($(#[$meta])* pub const $CODE: Opcode = Opcode($code);)*
+        }
+
+        impl std::fmt::Debug for Opcode {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match OPCODES.iter().find(|row| row.code == self.0) {
+                    Some(row) => f.write_str(row.name),
+                    None => write!(f, "Opcode({:#04x})", self.0),
+                }
+            }
+        }
+
+        pub(crate) static OPCODES: &[OpcodeInfo] = {
+            const ROWS: &[OpcodeInfo] = &[$(OpcodeInfo {
+                code: $code,
+                name: $name,
+                label: $label,
+                class: OpcodeClass::$Class,
+                engines: &$engines,
+                emitters: &$emitters,
+                family: $family,
+                fixed: &[$($((Field::$Field, $value)),*)?],
+                follows: option!($($follows)?),
+                layouts: [$(layout_option!($layout)),*],
+                encoded: $encoded,
+            }),*];
+            ROWS
+        };
+    };
+}
+pub(crate) use opcodes;
