@@ -11,7 +11,7 @@ use crate::layout::{
 use crate::text::{number, runs};
 use crate::value::{Addr4, Pack, Place};
 use crate::word::{Generation, WORD_BYTES};
-use crate::{DgeOp, Field, Opcode, Preamble};
+use crate::{DgeOp, Field, ImmSrc, Opcode, Preamble};
 
 type Bytes = [u8; WORD_BYTES];
 
@@ -317,13 +317,20 @@ impl Fields<'_> {
                 }
             }
             Kind::Imm(imm) => match imm.form(self.bytes) {
-                ImmForm::Unknown => (self.add)(name(), at, Fault::Selector),
+                // A code without a name is a finding of the selector itself.
+                ImmForm::Unknown
+                    if imm
+                        .selector_code(self.bytes)
+                        .is_some_and(|code| code <= ImmSrc::REG_PTR_IMMEDIATE.0) =>
+                {
+                    (self.add)(name(), at, Fault::Selector);
+                }
                 ImmForm::Pointer => self.address(&name(), at, true),
                 ImmForm::Register => {
                     let value = u32::load(self.bytes, at).into();
                     self.range(name(), at, value, 0, 63);
                 }
-                ImmForm::Float | ImmForm::Integer => {}
+                ImmForm::Float | ImmForm::Integer | ImmForm::Unknown => {}
             },
             Kind::Addr4 => self.address(&name(), at, base != 0 && prefix.ends_with("data_addr")),
             Kind::Struct(info) => self.slot(field, info, at, &name()),

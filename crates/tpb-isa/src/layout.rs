@@ -238,9 +238,14 @@ impl FieldInfo {
 }
 
 impl ImmKind {
+    /// The code of the selector in `word`.
+    pub fn selector_code(&self, word: &[u8; WORD_BYTES]) -> Option<u8> {
+        self.selector.map(|(at, bit, bits)| word[at as usize] >> bit & mask8(bits))
+    }
+
     /// The form that the selector of `word` chooses.
     pub fn form(&self, word: &[u8; WORD_BYTES]) -> ImmForm {
-        let code = self.selector.map(|(at, bit, bits)| word[at as usize] >> bit & mask8(bits));
+        let code = self.selector_code(word);
         let is = |form: usize| code.is_some() && self.forms[form] == code;
         match () {
             () if code.is_none() || is(0) => match self.inline {

@@ -40,7 +40,7 @@ pub use generated::enums::*;
 pub use generated::layouts::*;
 pub use generated::opcodes::{INTEGER_IMMEDIATE_OPCODES, Opcode};
 pub use generated::structs::*;
-pub use layout::{opcode, opcode_named};
+pub use layout::{Kind, opcode, opcode_named};
 pub use sync::{SyncError, Update, Wait};
 pub use value::*;
 pub use word::*;

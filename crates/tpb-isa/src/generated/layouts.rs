@@ -480,7 +480,7 @@ layouts! {
         /// Byte 34. Active partition count 1..128. From: Pattern\[0\].num of the output AP.
         34 num_active_channels NumActiveChannels: u8 = Kind::Uint;
         /// Bytes 40..=43. Fill bits; 0 for random and for 0xE9. From: constant (Memset Const).
-        40 set_value SetValue: u32 = Kind::Uint;
+        40 set_value SetValue: Imm = Kind::Imm(ImmKind { selector: None, forms: [None, None, None], inline: Inline::Dtype(32) });
         /// Bytes 44..=63. From: output AP.
         44 dst Dst: s::Tensor4d = Kind::Struct(&s::TENSOR4D);
     }

@@ -24,6 +24,7 @@
 //! | `SB(..)[1:512,64:8]` | access pattern: `step:count` in elements, innermost first; unused dimensions are left out |
 //! | `INDIRECT16B{index_addr=..,..}` | the indirect form of a slot, with its members |
 //! | `var5+0x80`, `table0+0x80`, `table0+r3`, `SB(..)` | addresses of DMA words: variable, DGE table entry, with offset |
+//! | `src=table0+0x0[512:128]x256` | side of a DMA: step and count in bytes, `1p` for a partition, and bytes of the innermost run |
 //! | `FP32/FP16` | two element types in one byte |
 //! | `imm0=2.0`, `imm0=SB(..)`, `imm0=r3` | a scalar: the form of the value says what the selector is |
 //! | `raw[45]=ff00` | bits that belong to no field, by byte offset |
@@ -37,9 +38,9 @@ mod print;
 use std::io::{self, BufRead, Read, Write};
 
 use crate::decode::StreamWord;
-use crate::layout::FieldInfo;
+use crate::layout::{FieldInfo, Kind, StructInfo};
 use crate::word::{Engine, Generation, WORD_BYTES, Word};
-use crate::{Field, Notes};
+use crate::{Field, Layout, Notes};
 
 pub use parse::{Assembler, Line, Reason};
 pub(crate) use print::{number, put_addr4, runs, signed, trimmed};
@@ -51,6 +52,65 @@ pub const MAX_LINE: usize = 1 << 16;
 pub(crate) fn default_value(field: &FieldInfo, fixed: &[(Field, u32)]) -> u32 {
     let forced = fixed.iter().find(|(fixed, _)| Some(*fixed) == field.field).map(|(_, value)| *value);
     forced.or(field.value).unwrap_or(0)
+}
+
+/// Bytes from one SBUF partition to the next.
+pub(crate) const PARTITION_STEP: i32 = 1 << 18;
+
+/// Where one side of a two-dimensional DMA lies in its word. Text shows the six fields as one operand.
+#[derive(Clone, Copy)]
+pub(crate) struct Dma {
+    pub(crate) address: &'static StructInfo,
+    pub(crate) at: usize,
+    pub(crate) steps: usize,
+    pub(crate) counts: usize,
+    pub(crate) size: usize,
+}
+
+impl Dma {
+    const FIELDS: [[Field; 6]; 2] = [
+        [
+            Field::SrcStartAddr,
+            Field::SrcStepElem0,
+            Field::SrcStepElem1,
+            Field::SrcNumElem0,
+            Field::SrcNumElem1,
+            Field::SrcElemSize,
+        ],
+        [
+            Field::DstStartAddr,
+            Field::DstStepElem0,
+            Field::DstStepElem1,
+            Field::DstNumElem0,
+            Field::DstNumElem1,
+            Field::DstElemSize,
+        ],
+    ];
+
+    /// Source and destination of a layout, if it is that of a two-dimensional DMA.
+    pub(crate) fn of(layout: Layout) -> Option<[Dma; 2]> {
+        if !matches!(layout, Layout::PseudoDmaDirect2d | Layout::DmaDirect2d) {
+            return None;
+        }
+        let info = layout.info();
+        let side = |[address, step, _, count, _, size]: [Field; 6]| {
+            let at = |field| info.field(field).map(|field| field.at as usize);
+            let Kind::Struct(address_info) = info.field(address)?.kind else { return None };
+            Some(Dma {
+                address: address_info,
+                at: at(address)?,
+                steps: at(step)?,
+                counts: at(count)?,
+                size: at(size)?,
+            })
+        };
+        Some([side(Dma::FIELDS[0])?, side(Dma::FIELDS[1])?])
+    }
+
+    /// Whether a field is one of the twelve.
+    pub(crate) fn holds(field: &FieldInfo) -> bool {
+        field.field.is_some_and(|field| Dma::FIELDS.as_flattened().contains(&field))
+    }
 }
 
 /// How words are printed.

@@ -7,10 +7,10 @@ use crate::layout::{
     opcode_named,
 };
 use crate::sync::{SyncError, update_uses_value, wait_uses_value};
-use crate::text::default_value;
+use crate::text::{Dma, PARTITION_STEP, default_value};
 use crate::value::{Addr4, Bitset256, Pack};
 use crate::word::{Engine, Generation, WORD_BYTES, Word};
-use crate::{Field, Preamble, UpdateMode, WaitMode};
+use crate::{Field, Layout, Preamble, UpdateMode, WaitMode};
 
 type Bytes = [u8; WORD_BYTES];
 
@@ -221,7 +221,7 @@ impl Assembler {
         };
         let mut word = Word::ZERO;
         word.0[0] = opcode.code;
-        let layout = crate::bind(&word, self.generation, self.previous).layout.info();
+        let layout = crate::bind(&word, self.generation, self.previous).layout;
         let mut operands = Operands::new(opcode, layout, self.generation, word);
         while let Some(token) = tokens.next()? {
             operands.token(token, tokens)?;
@@ -235,6 +235,7 @@ struct Operands<'a> {
     opcode: &'static OpcodeInfo,
     layout: &'static LayoutInfo,
     generation: Generation,
+    dma: Option<[Dma; 2]>,
     word: Word,
     /// Fields that have a value in the text, one bit each by place in the layout.
     given: u64,
@@ -250,12 +251,8 @@ struct Operands<'a> {
 }
 
 impl<'a> Operands<'a> {
-    fn new(
-        opcode: &'static OpcodeInfo,
-        layout: &'static LayoutInfo,
-        generation: Generation,
-        mut word: Word,
-    ) -> Self {
+    fn new(opcode: &'static OpcodeInfo, id: Layout, generation: Generation, mut word: Word) -> Self {
+        let layout = id.info();
         if layout.preamble == PreambleKind::Std {
             word.0[1] = 0x10;
         }
@@ -270,6 +267,7 @@ impl<'a> Operands<'a> {
             opcode,
             layout,
             generation,
+            dma: Dma::of(id),
             word,
             given: 0,
             given_names: Vec::new(),
@@ -327,6 +325,11 @@ impl<'a> Operands<'a> {
             return store(&mut self.word.0, field, 0, value, spare_step).map_err(|reason| (column, reason));
         }
         self.once(name, token)?;
+        if let Some(place) = ["src", "dst"].iter().position(|side| *side == name)
+            && let Some(dma) = self.dma
+        {
+            return store_dma(&mut self.word.0, dma[place], name, value).map_err(|reason| (column, reason));
+        }
         if self.layout.preamble == PreambleKind::Std
             && let Some(field) = Preamble::info().fields.iter().find(|field| field.name == name)
         {
@@ -592,21 +595,33 @@ fn store_struct(
             Ok(())
         }
         Shape::PseudoAddr8 | Shape::Events | Shape::Record => {
-            const EXPECTED: &str = "members in braces, such as {a=1,b=2}";
-            let (name, members) = text.split_once('{').ok_or_else(|| error(EXPECTED))?;
-            let members = members.strip_suffix('}').ok_or_else(|| error(EXPECTED))?;
-            if !name.is_empty() && name != info.name {
-                return Err(error(EXPECTED));
-            }
-            for member in split_list(members) {
-                let (name, value) = member.split_once('=').ok_or_else(|| error(EXPECTED))?;
-                let inner = info.fields.iter().find(|field| field.name == name);
-                let inner = inner.ok_or_else(|| error("members of its struct"))?;
-                store(word, inner, at, value, spare_step)?;
-            }
-            Ok(())
+            store_record(word, field.name, info, at, text, spare_step)
         }
     }
+}
+
+/// Stores members in braces.
+fn store_record(
+    word: &mut Bytes,
+    field: &str,
+    info: &StructInfo,
+    at: usize,
+    text: &str,
+    spare_step: i16,
+) -> Result<(), Reason> {
+    let error = || value_error(field, "members in braces, such as {a=1,b=2}", text);
+    let (name, members) = text.split_once('{').ok_or_else(error)?;
+    let members = members.strip_suffix('}').ok_or_else(error)?;
+    if !name.is_empty() && name != info.name {
+        return Err(error());
+    }
+    for member in split_list(members) {
+        let (name, value) = member.split_once('=').ok_or_else(error)?;
+        let inner = info.fields.iter().find(|field| field.name == name);
+        let inner = inner.ok_or_else(|| value_error(field, "members of its struct", member))?;
+        store(word, inner, at, value, spare_step)?;
+    }
+    Ok(())
 }
 
 const PATTERN: &str = "an access pattern such as SB(p0,0x4000)[1:512]";
@@ -738,6 +753,42 @@ fn parse_pseudo_addr8(text: &str) -> Option<[u8; 8]> {
     bytes[4..7].copy_from_slice(&id.to_le_bytes()[..3]);
     bytes[7] = marker | shape;
     Some(bytes)
+}
+
+/// Stores the six fields of one side of a DMA.
+fn store_dma(word: &mut Bytes, side: Dma, name: &str, text: &str) -> Result<(), Reason> {
+    let error = || value_error(name, "one side of a DMA such as SB(p0,0x37c00)[1p:128]x512", text);
+    let (front, size) = text.rsplit_once("]x").ok_or_else(error)?;
+    let (address, dims) = front.rsplit_once('[').ok_or_else(error)?;
+    match side.address.shape {
+        Shape::PseudoAddr8 if !address.contains('{') => {
+            let bytes = parse_pseudo_addr8(address).ok_or_else(error)?;
+            word[side.at..side.at + 8].copy_from_slice(&bytes);
+        }
+        _ => store_record(word, name, side.address, side.at, address, 1)?,
+    }
+    let mut pairs = dims.split(',');
+    for i in 0..2 {
+        let (step, count) = match pairs.next() {
+            Some(pair) => pair.split_once(':').ok_or_else(error)?,
+            None if i > 0 => ("1", "1"),
+            None => return Err(error()),
+        };
+        let step: Option<i32> = match step.strip_suffix('p') {
+            Some(partitions) => {
+                partitions.parse::<i32>().ok().and_then(|step| step.checked_mul(PARTITION_STEP))
+            }
+            None => step.parse().ok(),
+        };
+        step.ok_or_else(error)?.store(word, side.steps + 4 * i);
+        count.parse::<u16>().map_err(|_| error())?.store(word, side.counts + 2 * i);
+    }
+    let size: u32 = size.parse().map_err(|_| error())?;
+    if pairs.next().is_some() || !(1..=0x1_0000).contains(&size) {
+        return Err(error());
+    }
+    (size as u16).store(word, side.size);
+    Ok(())
 }
 
 fn parse_wait(text: &str) -> Option<(WaitMode, u32, Option<u32>)> {

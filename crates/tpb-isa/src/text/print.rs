@@ -7,7 +7,7 @@ use crate::layout::{
     EnumInfo, FieldInfo, ImmForm, ImmKind, Kind, LayoutInfo, PreambleKind, Shape, StructInfo,
 };
 use crate::sync::{update_uses_value, wait_uses_value};
-use crate::text::default_value;
+use crate::text::{Dma, PARTITION_STEP, default_value};
 use crate::value::{Addr4, Bitset256, F32, Pack, Place};
 use crate::word::WORD_BYTES;
 use crate::{Field, Preamble, UpdateMode, WaitMode};
@@ -36,8 +36,17 @@ pub(super) fn put_word(out: &mut Vec<u8>, word: &StreamWord) {
         put_preamble(out, bytes);
     }
     let printer = Fields { bytes, info, fixed: opcode.fixed };
-    for field in info.fields {
-        printer.put_field(out, field);
+    if let Some(dma) = Dma::of(binding.layout) {
+        put_dma(out, bytes, dma);
+        info.fields.iter().filter(|field| !Dma::holds(field)).for_each(|field| printer.put_field(out, field));
+    } else {
+        // What is written, what is read, and then how.
+        for rank in 0..3 {
+            info.fields
+                .iter()
+                .filter(|field| rank_of(field) == rank)
+                .for_each(|field| printer.put_field(out, field));
+        }
     }
     let rest = unexplained(&word.word, binding.layout);
     if rest.0 != [0; WORD_BYTES] {
@@ -45,6 +54,41 @@ pub(super) fn put_word(out: &mut Vec<u8>, word: &StreamWord) {
     }
     if out.len() == operands {
         out.truncate(mnemonic_end);
+    }
+}
+
+/// Place of an operand in the line: slots that are written, slots that are read, all else.
+fn rank_of(field: &FieldInfo) -> u8 {
+    match field.kind {
+        Kind::Struct(_) | Kind::Union(_) if field.name.starts_with("dst") => 0,
+        Kind::Struct(StructInfo { shape: Shape::Tensor(_) | Shape::Generator, .. }) | Kind::Union(_) => 1,
+        _ => 2,
+    }
+}
+
+/// Both sides of a DMA as `dst=SB(p0,0x37c00)[1p:128]x512`: address, step and count of the outer dimensions, and bytes of
+/// the innermost one. A step of whole partitions has a `p`.
+fn put_dma(out: &mut Vec<u8>, bytes: &Bytes, [src, dst]: [Dma; 2]) {
+    for (name, side) in [(b" dst=", dst), (b" src=", src)] {
+        out.extend_from_slice(name);
+        put_struct(out, bytes, side.address, side.at, 1, false);
+        let dims =
+            [0, 1].map(|i| (i32::load(bytes, side.steps + 4 * i), u16::load(bytes, side.counts + 2 * i)));
+        let shown = if dims[1] == (1, 1) { 1 } else { 2 };
+        for (i, (step, count)) in dims[..shown].iter().enumerate() {
+            out.push(if i == 0 { b'[' } else { b',' });
+            match *step {
+                step if step != 0 && step % PARTITION_STEP == 0 => {
+                    put_signed(out, (step / PARTITION_STEP).into());
+                    out.push(b'p');
+                }
+                step => put_signed(out, step.into()),
+            }
+            put_prefixed(out, b":", (*count).into());
+        }
+        // 65536 does not fit and is written as 0 (spec: isa-control-dma.md 6).
+        let size = u16::load(bytes, side.size);
+        put_prefixed(out, b"]x", if size == 0 { 0x1_0000 } else { size.into() });
     }
 }
 
@@ -72,7 +116,10 @@ impl Fields<'_> {
             Kind::Struct(_) | Kind::Union(_) => {}
             Kind::Imm(imm) => {
                 let selected = imm.selector.is_some_and(|(at, ..)| self.bytes[at as usize] != 0);
-                if self.is_default(field) && !(selected && implies_selector(self.bytes, field, &imm)) {
+                if self.is_default(field)
+                    && !self.is_always_shown(field)
+                    && !(selected && implies_selector(self.bytes, field, &imm))
+                {
                     return;
                 }
             }
@@ -94,7 +141,8 @@ impl Fields<'_> {
     fn is_default(&self, field: &FieldInfo) -> bool {
         match field.bytes {
             ..=8 => {
-                number(self.bytes, field.at as usize, field.bytes) == default_value(field, self.fixed).into()
+                number(self.bytes, field.at as usize, field.bytes)
+                    == u64::from(default_value(field, self.fixed))
             }
             _ => is_zero(self.bytes, field),
         }
