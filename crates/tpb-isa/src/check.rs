@@ -277,7 +277,7 @@ pub fn word(word: &StreamWord, findings: &mut Vec<Finding>) {
     }
     let rest = unexplained(&word.word, binding.layout);
     for (at, run) in runs(&rest.0) {
-        let unknown = info.unknown.iter().any(|&(a, b)| (a as usize..=b as usize).contains(&at));
+        let unknown = info.unknown[at] != 0;
         let known_code = opcode.class != OpcodeClass::Named;
         let fault =
             if unknown && known_code { Fault::Unknown(run.len()) } else { Fault::Reserved(run.len()) };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::layout::{self, Kind, LAYOUT_OF, OpcodeInfo, PreambleKind};
+use crate::layout::{self, Kind, LAYOUT_OF, LayoutInfo, OpcodeInfo, PreambleKind, Presence};
 use crate::value::Pack;
 use crate::word::{Generation, WORD_BYTES, Word};
 use crate::{Addr4, Body, Layout, Opcode, Preamble};
@@ -84,13 +84,25 @@ impl Binding {
 /// Finds the layout of a word. `previous` is the opcode of the word in front of it in the stream.
 #[inline]
 pub fn bind(word: &Word, generation: Generation, previous: Option<u8>) -> Binding {
-    let code = word.opcode();
-    let opcode = layout::opcode(code, previous);
-    let layout = match opcode {
-        Some(row) if row.follows.is_some() => row.nearest_layout(generation as usize),
-        _ => LAYOUT_OF[generation as usize][code as usize],
-    };
+    let opcode = layout::opcode(word.opcode(), previous);
+    let (layout, _) = place(word, generation, previous);
     Binding { generation, opcode, layout }
+}
+
+/// The layout of a word, and whether its opcode is at home.
+#[inline]
+fn place(word: &Word, generation: Generation, previous: Option<u8>) -> (Layout, Presence) {
+    let (layout, presence) = LAYOUT_OF[generation as usize][word.opcode() as usize];
+    if presence != Presence::Extension {
+        return (layout, presence);
+    }
+    match layout::opcode(word.opcode(), previous) {
+        Some(row) if row.layout(generation).is_some() => {
+            (row.nearest_layout(generation as usize), Presence::Here)
+        }
+        Some(row) => (row.nearest_layout(generation as usize), Presence::Elsewhere),
+        None => (Layout::Opaque, Presence::Extension),
+    }
 }
 
 /// A word taken apart. [`Decoded::encode`] puts it together again.
@@ -133,26 +145,25 @@ pub fn decode(word: &Word, generation: Generation, previous: Option<&Word>) -> D
 
 #[inline]
 fn decode_after(word: &Word, generation: Generation, previous: Option<u8>) -> Decoded {
-    let binding = bind(word, generation, previous);
-    let info = binding.layout.info();
-    let preamble = match info.preamble {
-        PreambleKind::Std => Some(Preamble::load(&word.0, 0)),
-        PreambleKind::None => None,
-    };
+    let (layout, presence) = place(word, generation, previous);
+    let info = layout.info();
+    let rest = uncovered(word, info);
     Decoded {
         generation,
         opcode: Opcode(word.opcode()),
-        preamble,
-        body: Body::load(binding.layout, &word.0),
-        rest: uncovered(word, binding.layout),
-        notes: notes(word, &binding),
+        preamble: match info.preamble {
+            PreambleKind::Std => Some(Preamble::load(&word.0, 0)),
+            PreambleKind::None => None,
+        },
+        body: Body::load(layout, &word.0),
+        rest,
+        notes: notes(word, info, presence, &rest),
     }
 }
 
 /// The bits of a word that belong to no field of the layout; all others are 0.
 #[inline]
-pub(crate) fn uncovered(word: &Word, layout: Layout) -> Word {
-    let info = layout.info();
+fn uncovered(word: &Word, info: &LayoutInfo) -> Word {
     let mut rest = Word::ZERO;
     for i in 0..WORD_BYTES {
         rest.0[i] = word.0[i] & !info.covered[i];
@@ -174,39 +185,67 @@ pub(crate) fn uncovered(word: &Word, layout: Layout) -> Word {
 
 /// The bits of a word that its layout does not explain: those of no field, and those of fields that are not defined.
 pub(crate) fn unexplained(word: &Word, layout: Layout) -> Word {
-    let mut rest = uncovered(word, layout);
     let info = layout.info();
+    let mut rest = uncovered(word, info);
     if info.has_choice {
-        for field in info.fields.iter().filter(|field| !field.is_defined(&word.0)) {
-            let at = field.at as usize;
-            rest.0[at..at + field.bytes as usize].copy_from_slice(&word.0[at..at + field.bytes as usize]);
-        }
+        add_undefined(word, info, &mut rest);
     }
     rest
 }
 
-#[inline]
-pub(crate) fn notes(word: &Word, binding: &Binding) -> Notes {
-    let mut notes = Notes::default();
-    let info = binding.layout.info();
-    match binding.opcode {
-        None if crate::layout::is_extension(word.opcode()) => notes.add(Notes::STRAY_EXTENSION),
-        None => notes.add(Notes::UNKNOWN_OPCODE),
-        Some(opcode) if opcode.layout(binding.generation).is_none() => notes.add(Notes::OTHER_GENERATION),
-        Some(_) => {}
+fn add_undefined(word: &Word, info: &LayoutInfo, rest: &mut Word) {
+    for field in info.fields.iter().filter(|field| !field.is_defined(&word.0)) {
+        let at = field.at as usize;
+        rest.0[at..at + field.bytes as usize].copy_from_slice(&word.0[at..at + field.bytes as usize]);
     }
+}
+
+/// `rest` holds the bits that belong to no field.
+#[inline]
+fn notes(word: &Word, info: &LayoutInfo, presence: Presence, rest: &Word) -> Notes {
+    if info.has_choice {
+        let mut rest = *rest;
+        add_undefined(word, info, &mut rest);
+        notes_of(word, info, presence, &rest)
+    } else {
+        notes_of(word, info, presence, rest)
+    }
+}
+
+/// `rest` holds the bits that the layout does not explain.
+#[inline]
+fn notes_of(word: &Word, info: &LayoutInfo, presence: Presence, rest: &Word) -> Notes {
+    let mut notes = match presence {
+        Presence::Here => Notes(0),
+        Presence::Elsewhere => Notes::OTHER_GENERATION,
+        Presence::Unknown => Notes::UNKNOWN_OPCODE,
+        Presence::Extension => Notes::STRAY_EXTENSION,
+    };
     if info.preamble == PreambleKind::Std && !has_usual_length(word) {
         notes.add(Notes::LENGTH);
     }
-    let rest = unexplained(word, binding.layout);
-    if rest != Word::ZERO {
-        let unknown =
-            |byte: usize| info.unknown.iter().any(|&(a, b)| (a as usize..=b as usize).contains(&byte));
-        for byte in (0..WORD_BYTES).filter(|&byte| rest.0[byte] != 0) {
-            notes.add(if unknown(byte) { Notes::UNKNOWN_SET } else { Notes::RESERVED_SET });
+    if !rest.is_zero() {
+        let (mut reserved, mut unknown) = (0, 0);
+        for i in 0..WORD_BYTES {
+            unknown |= rest.0[i] & info.unknown[i];
+            reserved |= rest.0[i] & !info.unknown[i];
+        }
+        if reserved != 0 {
+            notes.add(Notes::RESERVED_SET);
+        }
+        if unknown != 0 {
+            notes.add(Notes::UNKNOWN_SET);
         }
     }
     notes
+}
+
+/// What text needs to know about a word: its layout, the bits it does not explain, and the notes.
+#[inline]
+pub(crate) fn survey(word: &StreamWord) -> (Layout, Word, Notes) {
+    let (layout, presence) = place(&word.word, word.generation, word.previous);
+    let rest = unexplained(&word.word, layout);
+    (layout, rest, notes_of(&word.word, layout.info(), presence, &rest))
 }
 
 /// Whether `inst_word_len` is what encoders write (spec: isa-bundle.md 1).
@@ -301,7 +340,6 @@ impl StreamWord {
 
     /// What is noteworthy about the word.
     pub fn notes(&self) -> Notes {
-        let binding = self.binding();
-        notes(&self.word, &binding)
+        survey(self).2
     }
 }

@@ -82,7 +82,7 @@ pub fn put_fields(out: &mut String, word: &Word, layout: Layout) {
         put_member(out, &word.0, field, 0);
     }
     let rest = unexplained(word, layout);
-    if rest != Word::ZERO {
+    if !rest.is_zero() {
         separate(out, &mut first);
         out.push_str("\"raw\":{");
         let mut first = true;

@@ -36,14 +36,16 @@ pub struct LayoutInfo {
     pub body: BodyKind,
     /// Step of the unused dimensions of its slots; their count is 1 (spec: isa-bundle.md 4.1).
     pub spare_step: i16,
-    /// Inclusive byte ranges with fields that are not known.
-    pub unknown: &'static [(u8, u8)],
+    /// The bytes with fields that are not known, as a mask.
+    pub unknown: [u8; WORD_BYTES],
     /// Fields of the body, by offset.
     pub fields: &'static [FieldInfo],
     /// The bits that belong to a field, the preamble or the opcode. Unions count as a whole.
     pub covered: [u8; WORD_BYTES],
     /// Whether the meaning of some bits depends on other bits: a slot is a union, or a field has a condition.
     pub(crate) has_choice: bool,
+    /// Places of the fields in the order in which text shows them.
+    pub(crate) text_order: [u8; MAX_FIELDS],
 }
 
 impl LayoutInfo {
@@ -52,6 +54,9 @@ impl LayoutInfo {
         self.fields.iter().find(|info| info.field == Some(field))
     }
 }
+
+/// No layout has more fields than this.
+pub(crate) const MAX_FIELDS: usize = 24;
 
 /// A struct that lies inside words: a descriptor, an address, an embedded record.
 #[derive(Debug)]
@@ -370,6 +375,54 @@ pub(crate) const fn gaps(fields: &[FieldInfo], bytes: u8) -> [u8; WORD_BYTES] {
     gaps
 }
 
+/// Fills [`LayoutInfo::unknown`] from inclusive ranges.
+pub(crate) const fn byte_mask(ranges: &[(u8, u8)]) -> [u8; WORD_BYTES] {
+    let mut mask = [0; WORD_BYTES];
+    let mut i = 0;
+    while i < ranges.len() {
+        let mut byte = ranges[i].0;
+        while byte <= ranges[i].1 {
+            mask[byte as usize] = 0xFF;
+            byte += 1;
+        }
+        i += 1;
+    }
+    mask
+}
+
+/// Place of a field in text: slots that are written, slots that are read, all else.
+const fn text_rank(field: &FieldInfo) -> u8 {
+    let is_slot = match field.kind {
+        Kind::Union(_) => true,
+        Kind::Struct(info) => matches!(info.shape, Shape::Tensor(_) | Shape::Generator) || info.bytes > 8,
+        _ => false,
+    };
+    match field.name.as_bytes() {
+        [b'd', b's', b't', ..] if is_slot => 0,
+        _ if is_slot => 1,
+        _ => 2,
+    }
+}
+
+/// Fills [`LayoutInfo::text_order`].
+pub(crate) const fn text_order(fields: &[FieldInfo]) -> [u8; MAX_FIELDS] {
+    assert!(fields.len() <= MAX_FIELDS);
+    let mut order = [0; MAX_FIELDS];
+    let (mut place, mut rank) = (0, 0);
+    while rank < 3 {
+        let mut i = 0;
+        while i < fields.len() {
+            if text_rank(&fields[i]) == rank {
+                order[place] = i as u8;
+                place += 1;
+            }
+            i += 1;
+        }
+        rank += 1;
+    }
+    order
+}
+
 /// Fills [`LayoutInfo::has_choice`].
 pub(crate) const fn has_choice(fields: &[FieldInfo]) -> bool {
     let mut i = 0;
@@ -502,8 +555,21 @@ pub fn opcode_named(
 /// Place of the first row of an opcode byte plus one; 0 for bytes without a row.
 static OPCODE_INDEX: [u8; 256] = index_opcodes(OPCODES);
 
-/// Layout by generation and opcode byte, extension words apart.
-pub(crate) static LAYOUT_OF: [[Layout; 256]; 4] = index_layouts(OPCODES);
+/// Layout by generation and opcode byte, and whether the opcode exists there; extension words apart.
+pub(crate) static LAYOUT_OF: [[(Layout, Presence); 256]; 4] = index_layouts(OPCODES);
+
+/// Whether an opcode byte has a meaning on a generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// The opcode exists.
+    Here,
+    /// It exists on other generations.
+    Elsewhere,
+    /// It has no row.
+    Unknown,
+    /// It is an extension word: the word in front of it decides.
+    Extension,
+}
 
 /// Fills the index of opcode rows: place of the first row of a code plus one.
 const fn index_opcodes(rows: &[OpcodeInfo]) -> [u8; 256] {
@@ -516,17 +582,19 @@ const fn index_opcodes(rows: &[OpcodeInfo]) -> [u8; 256] {
     index
 }
 
-/// Fills the layout of every opcode byte on every generation; [`Layout::Opaque`] where there is no row.
-const fn index_layouts(rows: &[OpcodeInfo]) -> [[Layout; 256]; 4] {
-    let mut index = [[Layout::Opaque; 256]; 4];
+/// Fills [`LAYOUT_OF`]; [`Layout::Opaque`] where there is no row.
+const fn index_layouts(rows: &[OpcodeInfo]) -> [[(Layout, Presence); 256]; 4] {
+    let mut index = [[(Layout::Opaque, Presence::Unknown); 256]; 4];
     let mut i = 0;
     while i < rows.len() {
-        if rows[i].follows.is_none() {
-            let mut generation = 0;
-            while generation < 4 {
-                index[generation][rows[i].code as usize] = rows[i].nearest_layout(generation);
-                generation += 1;
-            }
+        let mut generation = 0;
+        while generation < 4 {
+            index[generation][rows[i].code as usize] = match (rows[i].follows, rows[i].layouts[generation]) {
+                (Some(_), _) => (Layout::Opaque, Presence::Extension),
+                (None, Some(layout)) => (layout, Presence::Here),
+                (None, None) => (rows[i].nearest_layout(generation), Presence::Elsewhere),
+            };
+            generation += 1;
         }
         i += 1;
     }
@@ -841,10 +909,11 @@ macro_rules! layouts {
                 preamble: PreambleKind::$preamble,
                 body: BodyKind::$body,
                 spare_step: $spare,
-                unknown: &$unknown,
+                unknown: byte_mask(&$unknown),
                 fields: FIELDS,
                 covered: cover_layout(PreambleKind::$preamble, FIELDS),
                 has_choice: has_choice(FIELDS),
+                text_order: text_order(FIELDS),
             }
         }),*];
     };

@@ -51,7 +51,11 @@ impl<T: Pack, const N: usize> Pack for [T; N] {
 
     #[inline(always)]
     fn load(word: &[u8; WORD_BYTES], at: usize) -> Self {
-        std::array::from_fn(|i| T::load(word, at + i * T::BYTES))
+        let mut values = [T::load(word, at); N];
+        for (i, value) in values.iter_mut().enumerate().skip(1) {
+            *value = T::load(word, at + i * T::BYTES);
+        }
+        values
     }
 
     #[inline(always)]

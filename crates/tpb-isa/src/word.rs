@@ -21,6 +21,12 @@ impl Word {
         self.0[0]
     }
 
+    /// Whether all bytes are 0.
+    #[inline]
+    pub fn is_zero(&self) -> bool {
+        self.0.iter().fold(0, |any, byte| any | byte) == 0
+    }
+
     /// Reads a word from hexadecimal digits; blanks between bytes are allowed, and missing bytes at the end are 0.
     ///
     /// ```

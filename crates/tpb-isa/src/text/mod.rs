@@ -37,10 +37,10 @@ mod print;
 
 use std::io::{self, BufRead, Read, Write};
 
-use crate::decode::StreamWord;
+use crate::decode::{StreamWord, survey};
 use crate::layout::{FieldInfo, Kind, StructInfo};
 use crate::word::{Engine, Generation, WORD_BYTES, Word};
-use crate::{Field, Layout, Notes};
+use crate::{Field, Layout};
 
 pub use parse::{Assembler, Line, Reason};
 pub(crate) use print::{number, put_addr4, runs, signed, trimmed};
@@ -154,18 +154,16 @@ pub fn put_line(out: &mut Vec<u8>, word: &StreamWord, options: &Options, comment
     if options.offsets {
         put_offset(out, word.offset);
     }
-    print::put_word(out, word);
+    let (layout, rest, notes) = survey(word);
+    print::put_word(out, word, layout, &rest);
     let mut separator = " ; ";
     let mut put_comment = |out: &mut Vec<u8>, text: &[u8]| {
         out.extend_from_slice(separator.as_bytes());
         out.extend_from_slice(text);
         separator = ", ";
     };
-    if options.notes {
-        let notes = word.notes();
-        if !notes.is_empty() {
-            put_notes(notes, |text| put_comment(out, text.as_bytes()));
-        }
+    if options.notes && !notes.is_empty() {
+        notes.texts().for_each(|text| put_comment(out, text.as_bytes()));
     }
     if !comment.is_empty() {
         // A line break would end the comment.
@@ -180,10 +178,6 @@ pub fn put_line(out: &mut Vec<u8>, word: &StreamWord, options: &Options, comment
         print::put_hex(out, &word.word.0);
     }
     out.push(b'\n');
-}
-
-fn put_notes(notes: Notes, put: impl FnMut(&'static str)) {
-    notes.texts().for_each(put);
 }
 
 fn put_offset(out: &mut Vec<u8>, offset: u64) {

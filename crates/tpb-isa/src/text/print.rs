@@ -2,15 +2,15 @@
 
 use std::io::Write;
 
-use crate::decode::{StreamWord, unexplained};
+use crate::decode::StreamWord;
 use crate::layout::{
     EnumInfo, FieldInfo, ImmForm, ImmKind, Kind, LayoutInfo, PreambleKind, Shape, StructInfo,
 };
 use crate::sync::{update_uses_value, wait_uses_value};
 use crate::text::{Dma, PARTITION_STEP, default_value};
 use crate::value::{Addr4, Bitset256, F32, Pack, Place};
-use crate::word::WORD_BYTES;
-use crate::{Field, Preamble, UpdateMode, WaitMode};
+use crate::word::{WORD_BYTES, Word};
+use crate::{Field, Layout, Preamble, UpdateMode, WaitMode};
 
 type Bytes = [u8; WORD_BYTES];
 
@@ -18,51 +18,36 @@ type Bytes = [u8; WORD_BYTES];
 const MNEMONIC_WIDTH: usize = 20;
 
 /// Appends a word as one line of assembly text without its offset, comment and line end.
-pub(super) fn put_word(out: &mut Vec<u8>, word: &StreamWord) {
+pub(super) fn put_word(out: &mut Vec<u8>, word: &StreamWord, layout: Layout, rest: &Word) {
     let bytes = &word.word.0;
-    let binding = word.binding();
-    let Some(opcode) = binding.opcode else {
+    let Some(opcode) = crate::layout::opcode(bytes[0], word.previous) else {
         out.extend_from_slice(b".word ");
         put_hex(out, bytes);
         return;
     };
     let start = out.len();
     out.extend_from_slice(opcode.name.as_bytes());
-    let info = binding.layout.info();
+    let info = layout.info();
     let mnemonic_end = out.len();
     pad(out, start, MNEMONIC_WIDTH);
     let operands = out.len();
     if info.preamble == PreambleKind::Std {
         put_preamble(out, bytes);
     }
-    let printer = Fields { bytes, info, fixed: opcode.fixed };
-    if let Some(dma) = Dma::of(binding.layout) {
+    let printer = Fields { bytes, set: set_bytes(bytes), info, fixed: opcode.fixed };
+    if let Some(dma) = Dma::of(layout) {
         put_dma(out, bytes, dma);
         info.fields.iter().filter(|field| !Dma::holds(field)).for_each(|field| printer.put_field(out, field));
     } else {
-        // What is written, what is read, and then how.
-        for rank in 0..3 {
-            info.fields
-                .iter()
-                .filter(|field| rank_of(field) == rank)
-                .for_each(|field| printer.put_field(out, field));
+        for &place in &info.text_order[..info.fields.len()] {
+            printer.put_field(out, &info.fields[place as usize]);
         }
     }
-    let rest = unexplained(&word.word, binding.layout);
-    if rest.0 != [0; WORD_BYTES] {
+    if !rest.is_zero() {
         put_rest(out, &rest.0);
     }
     if out.len() == operands {
         out.truncate(mnemonic_end);
-    }
-}
-
-/// Place of an operand in the line: slots that are written, slots that are read, all else.
-fn rank_of(field: &FieldInfo) -> u8 {
-    match field.kind {
-        Kind::Struct(_) | Kind::Union(_) if field.name.starts_with("dst") => 0,
-        Kind::Struct(StructInfo { shape: Shape::Tensor(_) | Shape::Generator, .. }) | Kind::Union(_) => 1,
-        _ => 2,
     }
 }
 
@@ -99,6 +84,8 @@ pub(super) fn pad(out: &mut Vec<u8>, start: usize, width: usize) {
 
 struct Fields<'a> {
     bytes: &'a Bytes,
+    /// The bytes that are not 0, one bit each.
+    set: u64,
     info: &'static LayoutInfo,
     fixed: &'static [(Field, u32)],
 }
@@ -139,6 +126,10 @@ impl Fields<'_> {
 
     /// Whether the assembler writes these bytes when the operand is absent.
     fn is_default(&self, field: &FieldInfo) -> bool {
+        if self.fixed.is_empty() && field.value.is_none() {
+            let mask = u64::MAX >> (64 - u32::from(field.bytes));
+            return self.set >> field.at & mask == 0;
+        }
         match field.bytes {
             ..=8 => {
                 number(self.bytes, field.at as usize, field.bytes)
@@ -164,6 +155,12 @@ impl Fields<'_> {
             _ => false,
         })
     }
+}
+
+/// The bytes that are not 0, one bit each.
+#[inline]
+fn set_bytes(bytes: &Bytes) -> u64 {
+    bytes.iter().enumerate().fold(0, |set, (i, &byte)| set | u64::from(byte != 0) << i)
 }
 
 fn is_zero(bytes: &Bytes, field: &FieldInfo) -> bool {
