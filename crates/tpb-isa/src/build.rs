@@ -326,6 +326,15 @@ impl Slot {
     }
 }
 
+/// The words that open every stream of a package; their bodies are 0 (spec: isa-bundle.md 17.4, R1 and R2).
+pub fn prologue() -> [Word; crate::PROLOGUE.len()] {
+    crate::PROLOGUE.map(|opcode| {
+        let mut word = Word::ZERO;
+        word.0[..2].copy_from_slice(&[opcode.0, 0x10]);
+        word
+    })
+}
+
 /// A word in the making.
 #[derive(Clone, Debug)]
 pub struct WordBuilder {

@@ -5,9 +5,7 @@ use std::fmt;
 
 use crate::decode::{StreamWord, has_usual_length, unexplained};
 use crate::layout::mask8;
-use crate::layout::{
-    EnumInfo, FieldInfo, ImmForm, Kind, LayoutInfo, OpcodeClass, PreambleKind, Shape, StructInfo,
-};
+use crate::layout::{EnumInfo, FieldInfo, ImmForm, Kind, OpcodeClass, PreambleKind, Shape, StructInfo};
 use crate::text::{number, runs};
 use crate::value::{Addr4, Pack, Place};
 use crate::word::{Generation, WORD_BYTES};
@@ -255,7 +253,7 @@ pub fn word(word: &StreamWord, findings: &mut Vec<Finding>) {
     if bytes[0] == Opcode::INVALID.0 {
         add(String::new(), 0, Fault::Invalid);
     }
-    let mut checker = Fields { bytes, info, generation: word.generation, add: &mut add };
+    let mut checker = Fields { bytes, generation: word.generation, add: &mut add };
     if info.preamble == PreambleKind::Std {
         if !has_usual_length(&word.word) {
             (checker.add)("inst_word_len".to_owned(), 1, Fault::Length(bytes[1]));
@@ -289,7 +287,6 @@ pub fn word(word: &StreamWord, findings: &mut Vec<Finding>) {
 
 struct Fields<'a> {
     bytes: &'a Bytes,
-    info: &'static LayoutInfo,
     generation: Generation,
     add: &'a mut dyn FnMut(String, usize, Fault),
 }
@@ -332,7 +329,7 @@ impl Fields<'_> {
                 }
                 ImmForm::Float | ImmForm::Integer | ImmForm::Unknown => {}
             },
-            Kind::Addr4 => self.address(&name(), at, base != 0 && prefix.ends_with("data_addr")),
+            Kind::Addr4 => self.address(&name(), at, matches!(field.name, "data_addr" | "scale_addr")),
             Kind::Struct(info) => self.slot(field, info, at, &name()),
             Kind::Union(union) => {
                 let indirect = Addr4::load(self.bytes, at).is_indirect();
@@ -345,6 +342,11 @@ impl Fields<'_> {
                     (self.add)(name(), at, Fault::Name);
                 }
             }
+            Kind::Uint if field.name == "num_elem" => {
+                self.range(name(), at, u16::load(self.bytes, at).into(), 1, 0xFFFF);
+            }
+            // Spec: isa-bundle.md 4.4.
+            Kind::Uint if field.name == "scale_pidx" => self.range(name(), at, byte.into(), 0, 15),
             Kind::Uint if field.field == Some(Field::NumActiveChannels) => {
                 self.range(name(), at, byte.into(), 1, 128)
             }
@@ -371,6 +373,31 @@ impl Fields<'_> {
     fn slot(&mut self, field: &FieldInfo, info: &'static StructInfo, at: usize, name: &str) {
         for member in info.fields {
             self.field(member, at, &format!("{name}."));
+        }
+        // Descriptors begin with an address; smaller structs are looked at by their members alone.
+        if info.bytes < 8 {
+            return;
+        }
+        let addr = Addr4::load(self.bytes, at);
+        let what = match info.shape {
+            // Of a slot with two forms this is the direct one, so the bit is not set.
+            Shape::Tensor(_) if addr.is_indirect() => "the slot has no indirect form",
+            Shape::Record
+                if info.name.contains("INDIRECT") && addr.0 & (Addr4::SHAPE | Addr4::REGISTER) != 0 =>
+            {
+                "the index must be a plain address"
+            }
+            Shape::Record if info.name.contains("INDIRECT") && !addr.is_indirect() => {
+                "the indirect bit is not set"
+            }
+            _ => "",
+        };
+        if !what.is_empty() {
+            (self.add)(
+                format!("{}.{}", field.name, info.fields[0].name),
+                at,
+                Fault::Address { addr: addr.0, what },
+            );
         }
         // Counts are in the shape registers when the address says so (spec: isa-bundle.md 2).
         let (dims, counts) = match info.shape {
@@ -404,7 +431,6 @@ impl Fields<'_> {
             Place::Other(_) => "lies neither in SBUF nor in a bank of PSUM",
             _ => return,
         };
-        debug_assert!(self.info.fields.len() < 64);
         (self.add)(name.to_owned(), at, Fault::Address { addr: addr.0, what });
     }
 }

@@ -38,7 +38,7 @@ mod word;
 pub use decode::{Binding, Decoded, Notes, Stream, StreamWord, bind, decode};
 pub use generated::enums::*;
 pub use generated::layouts::*;
-pub use generated::opcodes::{INTEGER_IMMEDIATE_OPCODES, Opcode};
+pub use generated::opcodes::{INTEGER_IMMEDIATE_OPCODES, Opcode, PROLOGUE, SEQUENCES};
 pub use generated::structs::*;
 pub use layout::{Kind, opcode, opcode_named};
 pub use sync::{SyncError, Update, Wait};

@@ -334,3 +334,60 @@ fn assembler_errors_say_where_and_what() {
     assert_eq!(error(".target v9"), "line 1, column 9: .target: expected v2, v3, v4 or v5, found \"v9\"");
     assert_eq!(error("NOP x"), "line 1, column 5: expected `name=value`, `wait ..` or `upd ..`, found \"x\"");
 }
+
+/// Instructions of several words: each sequence has opcodes that its instruction emits, and an extension never comes first.
+#[test]
+fn sequences_consist_of_words_that_may_follow_each_other() {
+    for sequence in tpb_isa::SEQUENCES {
+        let mut previous = None;
+        for code in sequence.words {
+            let row = opcode(code.0, previous)
+                .unwrap_or_else(|| panic!("{sequence:?}: {code:?} cannot stand here"));
+            let emitters = opcode(code.0, previous).map(|row| row.emitters);
+            assert!(
+                emitters.is_some_and(|emitters| emitters.contains(&sequence.instruction)),
+                "{sequence:?}: {}",
+                row.name
+            );
+            previous = Some(code.0);
+        }
+    }
+    let prologue: Vec<_> = tpb_isa::build::prologue().map(|word| word.to_string()).to_vec();
+    assert_eq!(prologue, [format!("b110{}", "0".repeat(124)), format!("cc10{}", "0".repeat(124))]);
+}
+
+#[test]
+fn indirect_slots_are_built_and_checked() {
+    let mut word = WordBuilder::new(Opcode::MATMUL, Generation::V4).expect("on v4");
+    word.slot(Field::Src, &Slot::Indirect { index: Addr4(0x100), data: Addr4(0x4000), count: 64 })
+        .expect("v4 takes it");
+    word.slot(Field::Dst, &Slot::pattern(Addr4::psum(0, 0, 0).expect("bank 0"), &[(1, 64)]))
+        .expect("it fits");
+    let word = word.finish();
+    assert_eq!(faults(word, Generation::V4), [""; 0]);
+    let line = StreamWord::new(word, 0, Generation::V4, None);
+    let mut text = Vec::new();
+    text::put_line(&mut text, &line, &text::Options::default(), "");
+    let text = String::from_utf8(text).expect("ASCII");
+    assert!(
+        text.contains("src=INDIRECT16B{index_addr=idx:SB(p0,0x100),data_addr=SB(p0,0x4000),num_elem=64}"),
+        "{text}"
+    );
+
+    // The same bytes on v3, whose slots have one form.
+    let found = faults(word, Generation::V3);
+    assert!(
+        found
+            .iter()
+            .any(|found| found
+                .contains("src.addr at byte 16: address 0x20000100: the slot has no indirect form")),
+        "{found:?}"
+    );
+
+    let error = WordBuilder::new(Opcode::MATMUL_MX, Generation::V4)
+        .expect("on v4")
+        .slot(Field::Src, &Slot::Indirect { index: Addr4(0), data: Addr4(0), count: 1 })
+        .map(|_| ())
+        .expect_err("MX slots have forms of their own");
+    assert!(error.to_string().starts_with("MatmulMX (SMX1D3_MM on v4): src takes"), "{error}");
+}

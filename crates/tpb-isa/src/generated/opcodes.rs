@@ -3,10 +3,119 @@
 //! The opcodes: their layout on every generation, and what is known of who writes them.
 
 use crate::generated::layouts::{Field, Layout};
-use crate::layout::{OpcodeClass, OpcodeInfo, layout_option, opcodes, option};
+use crate::layout::{OpcodeClass, OpcodeInfo, Sequence, layout_option, opcodes, option};
 
 /// Opcodes whose scalar operands are integers (spec: isa-bundle.md 6).
 pub const INTEGER_IMMEDIATE_OPCODES: &[u8] = &[83];
+
+/// Opcodes of the words that open every stream of a package.
+pub const PROLOGUE: [Opcode; 2] = [Opcode(0xb1), Opcode(0xcc)];
+
+/// The words of BIR instructions that have several, or one of several, in stream order.
+pub const SEQUENCES: &[Sequence] = &[
+    Sequence {
+        instruction: "Matmult",
+        when: "weights not resident, not fp32",
+        words: &[Opcode(0x01), Opcode(0x02)],
+    },
+    Sequence { instruction: "Matmult", when: "same weights already resident", words: &[Opcode(0x02)] },
+    Sequence {
+        instruction: "Matmult",
+        when: "fp32: two passes",
+        words: &[Opcode(0x01), Opcode(0x02), Opcode(0x01), Opcode(0x02)],
+    },
+    Sequence {
+        instruction: "MatmultSparse",
+        when: "not fp32",
+        words: &[Opcode(0x06), Opcode(0x01), Opcode(0x07)],
+    },
+    Sequence {
+        instruction: "MatmultSparse",
+        when: "fp32: two passes",
+        words: &[Opcode(0x06), Opcode(0x01), Opcode(0x07), Opcode(0x01), Opcode(0x07)],
+    },
+    Sequence { instruction: "MatmultMx", when: "always", words: &[Opcode(0x09), Opcode(0x0a)] },
+    Sequence { instruction: "Activation", when: "one output, not activate2", words: &[Opcode(0x21)] },
+    Sequence {
+        instruction: "Activation",
+        when: "two outputs, not activate2",
+        words: &[Opcode(0x21), Opcode(0x24)],
+    },
+    Sequence { instruction: "Activation", when: "v4 activate2", words: &[Opcode(0x25)] },
+    Sequence { instruction: "StreamShuffle", when: "always", words: &[Opcode(0x69), Opcode(0x6a)] },
+    Sequence {
+        instruction: "StreamTranspose",
+        when: "output spans 32 or more partitions",
+        words: &[Opcode(0x69), Opcode(0x6b)],
+    },
+    Sequence {
+        instruction: "StreamTranspose",
+        when: "output spans at most 31 partitions",
+        words: &[Opcode(0x6b)],
+    },
+    Sequence {
+        instruction: "Gather",
+        when: "per chunk of 512 table elements",
+        words: &[Opcode(0x67), Opcode(0x68)],
+    },
+    Sequence { instruction: "MaxIndex", when: "always", words: &[Opcode(0x6d), Opcode(0x6e)] },
+    Sequence { instruction: "MatchReplace", when: "always", words: &[Opcode(0x6d), Opcode(0x6f)] },
+    Sequence {
+        instruction: "MaxIndexAndMatchReplace",
+        when: "always",
+        words: &[Opcode(0x6d), Opcode(0x6f), Opcode(0xe9)],
+    },
+    Sequence { instruction: "BNBackprop", when: "always", words: &[Opcode(0x64), Opcode(0x65)] },
+    Sequence { instruction: "BNBackprop2", when: "always", words: &[Opcode(0x8e), Opcode(0x65)] },
+    Sequence { instruction: "RangeSelect", when: "always", words: &[Opcode(0xbc), Opcode(0x9b)] },
+    Sequence {
+        instruction: "TensorScalarPtr",
+        when: "two outputs, not scan, not scalar-tensor-tensor",
+        words: &[Opcode(0x9a), Opcode(0x9b)],
+    },
+    Sequence {
+        instruction: "TensorScalarPtr",
+        when: "two outputs, scalar-tensor-tensor",
+        words: &[Opcode(0x9d), Opcode(0x9b)],
+    },
+    Sequence { instruction: "TensorScalarCache", when: "two outputs", words: &[Opcode(0xe6), Opcode(0x9b)] },
+    Sequence { instruction: "Exponential", when: "two outputs", words: &[Opcode(0x30), Opcode(0x9b)] },
+    Sequence { instruction: "TensorScalar", when: "two outputs", words: &[Opcode(0x9a), Opcode(0x9b)] },
+    Sequence {
+        instruction: "CopyPredicated",
+        when: "reduce op present and two outputs",
+        words: &[Opcode(0xea), Opcode(0x9b)],
+    },
+    Sequence { instruction: "DMACopy", when: "dynamic, dge_op 0", words: &[Opcode(0xd4)] },
+    Sequence {
+        instruction: "DMACopy",
+        when: "dynamic, dge_op not 0 (vector-indirect, bound check or reduce)",
+        words: &[Opcode(0xd4), Opcode(0xda)],
+    },
+    Sequence {
+        instruction: "DMACopy",
+        when: "DGE transpose",
+        words: &[Opcode(0xb2), Opcode(0xb2), Opcode(0xd4), Opcode(0xda)],
+    },
+    Sequence {
+        instruction: "Load",
+        when: "dynamic; second word only when dge_op is not 0",
+        words: &[Opcode(0xd4), Opcode(0xda)],
+    },
+    Sequence {
+        instruction: "Save",
+        when: "dynamic; second word only when dge_op is not 0",
+        words: &[Opcode(0xd4), Opcode(0xda)],
+    },
+    Sequence { instruction: "IndirectLoad", when: "no bound check", words: &[Opcode(0xc4)] },
+    Sequence { instruction: "IndirectLoad", when: "bound check", words: &[Opcode(0xd6), Opcode(0xcc)] },
+    Sequence { instruction: "IndirectSave", when: "no bound check", words: &[Opcode(0xc4)] },
+    Sequence { instruction: "IndirectSave", when: "bound check", words: &[Opcode(0xd6), Opcode(0xcc)] },
+    Sequence { instruction: "CollectiveCompute", when: "always", words: &[Opcode(0xd9), Opcode(0xda)] },
+    Sequence { instruction: "CustomOp", when: "always", words: &[Opcode(0x85), Opcode(0x86)] },
+    Sequence { instruction: "Return", when: "always", words: &[Opcode(0xd2)] },
+    Sequence { instruction: "Call", when: "always", words: &[Opcode(0xd3)] },
+];
 
 opcodes! {
     /// `Ldweights`, v2 v3 v4; engines: PE; encodes Matmult, MatmultSparse.

@@ -34,6 +34,7 @@
 
 mod parse;
 mod print;
+mod value;
 
 use std::io::{self, BufRead, Read, Write};
 

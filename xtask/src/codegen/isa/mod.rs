@@ -341,13 +341,14 @@ fn opcode_module(tables: &Tables, enums: &Enums) -> Result<String> {
     let mut out = String::from(
         "//! The opcodes: their layout on every generation, and what is known of who writes them.\n\n\
          use crate::generated::layouts::{Field, Layout};\n\
-         use crate::layout::{OpcodeClass, OpcodeInfo, layout_option, opcodes, option};\n\n",
+         use crate::layout::{OpcodeClass, OpcodeInfo, Sequence, layout_option, opcodes, option};\n\n",
     );
     writeln!(
         out,
         "/// Opcodes whose scalar operands are integers (spec: isa-bundle.md 6).\npub const INTEGER_IMMEDIATE_OPCODES: &[u8] = &{:?};\n",
         tables.immediate.int_opcodes
     )?;
+    sequences(&mut out, tables)?;
     out.push_str("opcodes! {\n");
     let mut seen = BTreeSet::new();
     for row in &rows {
@@ -360,6 +361,28 @@ fn opcode_module(tables: &Tables, enums: &Enums) -> Result<String> {
     }
     out.push_str("}\n");
     Ok(out)
+}
+
+fn sequences(out: &mut String, tables: &Tables) -> Result<()> {
+    let opcodes =
+        |codes: &[u8]| codes.iter().map(|code| format!("Opcode({code:#04x})")).collect::<Vec<_>>().join(", ");
+    writeln!(
+        out,
+        "/// Opcodes of the words that open every stream of a package.\npub const PROLOGUE: [Opcode; {}] = [{}];\n",
+        tables.stream.prologue.len(),
+        opcodes(&tables.stream.prologue)
+    )?;
+    out.push_str("/// The words of BIR instructions that have several, or one of several, in stream order.\npub const SEQUENCES: &[Sequence] = &[\n");
+    for s in &tables.sequence {
+        let words = opcodes(&s.bundles);
+        writeln!(
+            out,
+            "    Sequence {{ instruction: {:?}, when: {:?}, words: &[{words}] }},",
+            s.inst, s.when
+        )?;
+    }
+    out.push_str("];\n\n");
+    Ok(())
 }
 
 fn opcode_row(out: &mut String, constant: &str, row: &Opcode) -> Result<()> {

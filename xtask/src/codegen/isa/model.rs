@@ -9,6 +9,7 @@ use serde::Deserialize;
 pub(super) struct Tables {
     pub(super) word_bytes: u32,
     pub(super) immediate: Immediate,
+    pub(super) stream: Stream,
     pub(super) preamble: BTreeMap<String, Preamble>,
     #[serde(rename = "struct")]
     pub(super) structs: Vec<Struct>,
@@ -17,6 +18,19 @@ pub(super) struct Tables {
     pub(super) map: Vec<Map>,
     pub(super) layout: Vec<Layout>,
     pub(super) opcode: Vec<Opcode>,
+    pub(super) sequence: Vec<Sequence>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Stream {
+    pub(super) prologue: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Sequence {
+    pub(super) inst: String,
+    pub(super) when: String,
+    pub(super) bundles: Vec<u8>,
 }
 
 #[derive(Deserialize)]
