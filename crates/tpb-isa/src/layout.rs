@@ -52,6 +52,10 @@ pub struct LayoutInfo {
     pub(crate) has_choice: bool,
     /// Places of the fields in the order in which text shows them.
     pub(crate) text_order: [u8; MAX_FIELDS],
+    /// The bytes of each of them, one bit each, in the same order.
+    pub(crate) text_bytes: [u64; MAX_FIELDS],
+    /// The places in that order, one bit each, that must be looked at even when their bytes are 0.
+    pub(crate) text_loud: u32,
 }
 
 impl LayoutInfo {
@@ -242,6 +246,11 @@ pub enum ImmForm {
 }
 
 impl FieldInfo {
+    /// Operands that a reader misses when they are 0, unless the opcode forces them.
+    pub(crate) const fn is_always_shown(&self) -> bool {
+        matches!(self.field, Some(Field::Op | Field::SetValue))
+    }
+
     /// Whether the field is defined in a word.
     pub fn is_defined(&self, word: &[u8; WORD_BYTES]) -> bool {
         self.when.is_none_or(|(at, value)| word[at as usize] == value)
@@ -427,6 +436,39 @@ pub(crate) const fn text_order(fields: &[FieldInfo]) -> [u8; MAX_FIELDS] {
         rank += 1;
     }
     order
+}
+
+/// Fills [`LayoutInfo::text_bytes`].
+pub(crate) const fn text_bytes(fields: &[FieldInfo]) -> [u64; MAX_FIELDS] {
+    let order = text_order(fields);
+    let mut bytes = [0; MAX_FIELDS];
+    let mut i = 0;
+    while i < fields.len() {
+        let field = &fields[order[i] as usize];
+        bytes[i] = u64::MAX >> (64 - field.bytes) << field.at;
+        i += 1;
+    }
+    bytes
+}
+
+/// Fills [`LayoutInfo::text_loud`].
+pub(crate) const fn text_loud(fields: &[FieldInfo]) -> u32 {
+    let order = text_order(fields);
+    let mut loud = 0;
+    let mut i = 0;
+    while i < fields.len() {
+        let field = &fields[order[i] as usize];
+        let is_operand = match field.kind {
+            Kind::Struct(info) => !matches!(info.shape, Shape::Record),
+            Kind::Union(_) | Kind::Imm(_) => true,
+            _ => false,
+        };
+        if is_operand || field.value.is_some() || field.is_always_shown() {
+            loud |= 1 << i;
+        }
+        i += 1;
+    }
+    loud
 }
 
 /// Fills [`LayoutInfo::has_choice`].

@@ -37,6 +37,7 @@ mod print;
 mod value;
 
 use std::io::{self, BufRead, Read, Write};
+use std::sync::LazyLock;
 
 use crate::decode::{StreamWord, survey};
 use crate::layout::{FieldInfo, Kind, StructInfo};
@@ -90,9 +91,16 @@ impl Dma {
 
     /// Source and destination of a layout, if it is that of a two-dimensional DMA.
     pub(crate) fn of(layout: Layout) -> Option<[Dma; 2]> {
-        if !matches!(layout, Layout::PseudoDmaDirect2d | Layout::DmaDirect2d) {
-            return None;
+        static PSEUDO: LazyLock<Option<[Dma; 2]>> = LazyLock::new(|| Dma::find(Layout::PseudoDmaDirect2d));
+        static REAL: LazyLock<Option<[Dma; 2]>> = LazyLock::new(|| Dma::find(Layout::DmaDirect2d));
+        match layout {
+            Layout::PseudoDmaDirect2d => *PSEUDO,
+            Layout::DmaDirect2d => *REAL,
+            _ => None,
         }
+    }
+
+    fn find(layout: Layout) -> Option<[Dma; 2]> {
         let info = layout.info();
         let side = |[address, step, _, count, _, size]: [Field; 6]| {
             let at = |field| info.field(field).map(|field| field.at as usize);
@@ -203,10 +211,10 @@ pub fn disassemble(
     options: &Options,
     mut comment: impl FnMut(&StreamWord, &mut String),
 ) -> io::Result<u64> {
-    const CHUNK: usize = 1024 * WORD_BYTES;
+    const CHUNK: usize = 256 * WORD_BYTES;
     let mut bytes = vec![0; CHUNK];
     let mut held = 0; // bytes of an unfinished word at the start of the buffer
-    let mut text = Vec::with_capacity(512 * 1024);
+    let mut text = Vec::with_capacity(128 * 1024);
     let mut note = String::new();
     let (mut index, mut previous) = (0, None);
     loop {

@@ -10,7 +10,7 @@ use crate::sync::{update_uses_value, wait_uses_value};
 use crate::text::{Dma, PARTITION_STEP, default_value};
 use crate::value::{Addr4, Bitset256, F32, Pack, Place};
 use crate::word::{WORD_BYTES, Word};
-use crate::{Field, Layout, Preamble, UpdateMode, WaitMode};
+use crate::{Field, ImmSrc, ImmSrcN, Layout, Preamble, UpdateMode, WaitMode};
 
 type Bytes = [u8; WORD_BYTES];
 
@@ -39,8 +39,8 @@ pub(super) fn put_word(out: &mut Vec<u8>, word: &StreamWord, layout: Layout, res
         put_dma(out, bytes, dma);
         info.fields.iter().filter(|field| !Dma::holds(field)).for_each(|field| printer.put_field(out, field));
     } else {
-        for &place in &info.text_order[..info.fields.len()] {
-            printer.put_field(out, &info.fields[place as usize]);
+        for place in printer.places() {
+            printer.put_field(out, &info.fields[info.text_order[place] as usize]);
         }
     }
     if !rest.is_zero() {
@@ -91,6 +91,22 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
+    /// Places in the text order that may have something to show.
+    fn places(&self) -> impl Iterator<Item = usize> + use<> {
+        let mut left = self.info.text_loud;
+        for (place, bytes) in self.info.text_bytes.iter().enumerate() {
+            left |= u32::from(self.set & bytes != 0) << place;
+        }
+        if self.fixed.iter().any(|(_, value)| *value != 0) {
+            left = (1 << self.info.fields.len()) - 1;
+        }
+        std::iter::from_fn(move || {
+            let place = left.trailing_zeros();
+            left &= left.checked_sub(1)?;
+            Some(place as usize)
+        })
+    }
+
     fn put_field(&self, out: &mut Vec<u8>, field: &'static FieldInfo) {
         if !field.is_defined(self.bytes) {
             return; // its bytes are part of the rest
@@ -99,7 +115,7 @@ impl Fields<'_> {
             Kind::Struct(info) if info.shape == Shape::Events => {
                 return put_events(out, self.bytes, field.at.into());
             }
-            Kind::Struct(StructInfo { shape: Shape::Record, .. }) if is_zero(self.bytes, field) => return,
+            Kind::Struct(StructInfo { shape: Shape::Record, .. }) if self.is_zero(field) => return,
             Kind::Struct(_) | Kind::Union(_) => {}
             Kind::Imm(imm) => {
                 let selected = imm.selector.is_some_and(|(at, ..)| self.bytes[at as usize] != 0);
@@ -110,7 +126,7 @@ impl Fields<'_> {
                     return;
                 }
             }
-            Kind::Enum(_) if self.is_implied_selector(field) => return,
+            Kind::Enum(info) if is_selector(info) && self.is_implied_selector(field) => return,
             _ if self.is_default(field) && !self.is_always_shown(field) => return,
             _ => {}
         }
@@ -124,25 +140,27 @@ impl Fields<'_> {
         put_value(out, self.bytes, field, 0, self.info.spare_step);
     }
 
+    #[inline]
+    fn is_zero(&self, field: &FieldInfo) -> bool {
+        self.set >> field.at & (u64::MAX >> (64 - u32::from(field.bytes))) == 0
+    }
+
     /// Whether the assembler writes these bytes when the operand is absent.
     fn is_default(&self, field: &FieldInfo) -> bool {
         if self.fixed.is_empty() && field.value.is_none() {
-            let mask = u64::MAX >> (64 - u32::from(field.bytes));
-            return self.set >> field.at & mask == 0;
+            return self.is_zero(field);
         }
         match field.bytes {
             ..=8 => {
                 number(self.bytes, field.at as usize, field.bytes)
                     == u64::from(default_value(field, self.fixed))
             }
-            _ => is_zero(self.bytes, field),
+            _ => self.is_zero(field),
         }
     }
 
-    /// Operands that a reader misses when they are 0.
     fn is_always_shown(&self, field: &FieldInfo) -> bool {
-        matches!(field.field, Some(Field::Op | Field::SetValue))
-            && !self.fixed.iter().any(|(fixed, _)| Some(*fixed) == field.field)
+        field.is_always_shown() && !self.fixed.iter().any(|(fixed, _)| Some(*fixed) == field.field)
     }
 
     /// Whether the field is the selector of a scalar whose text says which form it has.
@@ -160,11 +178,19 @@ impl Fields<'_> {
 /// The bytes that are not 0, one bit each.
 #[inline]
 fn set_bytes(bytes: &Bytes) -> u64 {
-    bytes.iter().enumerate().fold(0, |set, (i, &byte)| set | u64::from(byte != 0) << i)
+    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
+    let (chunks, _) = bytes.as_chunks::<8>();
+    chunks.iter().rev().fold(0, |set, chunk| {
+        let chunk = u64::from_le_bytes(*chunk);
+        // The top bit of each byte that is not 0; the product gathers the eight of them in the top byte.
+        let tops = ((chunk & LOW) + LOW | chunk) & !LOW;
+        set << 8 | (tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    })
 }
 
-fn is_zero(bytes: &Bytes, field: &FieldInfo) -> bool {
-    bytes[field.at as usize..][..field.bytes as usize].iter().all(|&byte| byte == 0)
+/// Whether codes of an enum say which form a scalar has.
+fn is_selector(info: &'static EnumInfo) -> bool {
+    std::ptr::eq(info, ImmSrc::info()) || std::ptr::eq(info, ImmSrcN::info())
 }
 
 /// An unsigned number of up to 8 bytes.
