@@ -183,7 +183,7 @@ fn set_bytes(bytes: &Bytes) -> u64 {
     chunks.iter().rev().fold(0, |set, chunk| {
         let chunk = u64::from_le_bytes(*chunk);
         // The top bit of each byte that is not 0; the product gathers the eight of them in the top byte.
-        let tops = ((chunk & LOW) + LOW | chunk) & !LOW;
+        let tops = (((chunk & LOW) + LOW) | chunk) & !LOW;
         set << 8 | (tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
     })
 }
