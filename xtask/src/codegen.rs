@@ -7,6 +7,7 @@ mod condition;
 mod enums;
 mod features;
 mod fill;
+mod isa;
 mod json;
 mod model;
 mod op_info;
@@ -63,6 +64,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("op_info", op_info::generate),
     ("targets", targets::generate),
     ("fill", fill::generate),
+    ("isa", isa::generate),
 ];
 
 /// The first lines of every generated file.
