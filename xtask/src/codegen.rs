@@ -3,6 +3,8 @@
 //! A generator is a function from the tables to files. This module runs all of them, formats what they give
 //! with rustfmt, and writes the files, or with `--check` says which ones are not current.
 
+mod klr;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -41,7 +43,7 @@ impl Spec {
 type Generator = fn(&Spec) -> Result<Vec<Output>>;
 
 /// Every generator, with the name shown in messages.
-const GENERATORS: &[(&str, Generator)] = &[];
+const GENERATORS: &[(&str, Generator)] = &[("klr", klr::generate)];
 
 /// The first lines of every generated file.
 pub(crate) fn header(source: &str) -> String {
