@@ -16,6 +16,9 @@ use super::{Output, Spec, header};
 use names::{camel, snake};
 use schema::{Core, CtorRow, Field, Frontend, Kind, Schema, TypeRow};
 
+/// Records with conditions of their own, besides those with Prop fields (spec: klr 3.1, 4).
+const CHECKED: [&str; 2] = ["KLRFile", "KLRMetaData"];
+
 const CORE: &str = "klr.toml";
 const FRONTEND: &str = "klr-frontend.toml";
 
@@ -31,7 +34,7 @@ pub(super) fn generate(spec: &Spec) -> Result<Vec<Output>> {
             outputs.push(output(&name, frontend_module(schema, tree)?));
         }
     }
-    outputs.push(output("select", select_module(&frontend)?));
+    outputs.push(output("select", select_module(&core, &frontend)?));
     Ok(outputs)
 }
 
@@ -107,9 +110,28 @@ fn frontend_module(schema: &Schema, tree: &str) -> Result<String> {
     Ok(text)
 }
 
-fn select_module(frontend: &Frontend) -> Result<String> {
+fn select_module(core: &Core, frontend: &Frontend) -> Result<String> {
     let mut text = header(FRONTEND);
-    text.push_str("use crate::container::{Module, Peek, Select};\n\n");
+    text.push_str("use crate::container::{Module, Peek, Select};\n");
+    text.push_str("use crate::node::{Ctor, Kind, TypeInfo};\n\n");
+    let schema = core.schema.first().context("the table has a schema")?;
+    writeln!(text, "/// The version that files of all schemas have.")?;
+    writeln!(text, "pub(crate) const FILE_VERSION: [u64; 3] = {:?};\n", schema.file_version)?;
+    let formats: Vec<&str> =
+        frontend.schema.iter().filter_map(|schema| schema.metadata_format.as_deref()).collect();
+    writeln!(text, "/// The formats that known writers put into the metadata.")?;
+    writeln!(text, "pub(crate) const FORMATS: &[&str] = &{formats:?};\n")?;
+    let contents = schema.types.iter().find(|row| row.name == "Contents").context("no type Contents")?;
+    writeln!(text, "pub(crate) const CONTENTS_TAG: u8 = {};\n", contents.tag)?;
+    writeln!(text, "/// `Contents` as schemas 2.24 and head number it.")?;
+    writeln!(text, "pub(crate) static CONTENTS: TypeInfo = TypeInfo {{")?;
+    writeln!(text, "name: {:?}, kind: Kind::Union, tag: Some(CONTENTS_TAG), lo: 0, ctors: &[", contents.name)?;
+    for ctor in &contents.ctors {
+        let print = ctor.print.as_ref().unwrap_or(&ctor.name);
+        let (name, arity) = (&ctor.name, ctor.fields.len());
+        writeln!(text, "Ctor {{ name: {name:?}, print: {print:?}, arity: {arity}, added: &[] }},")?;
+    }
+    writeln!(text, "] }};\n")?;
     text.push_str("/// Which payload the contents of a file have; the first row that matches counts (spec: klr 13.2).\n");
     text.push_str("pub(crate) static SELECT: &[Select] = &[\n");
     for row in &frontend.select {
@@ -195,7 +217,7 @@ impl Module<'_> {
                     write!(text, " + [{}]", names.join(", "))?;
                 }
                 write!(text, ", min {min}")?;
-                if row.fields.iter().any(|field| field.ty == "Prop") {
+                if row.fields.iter().any(|field| field.ty == "Prop") || CHECKED.contains(&row.name.as_str()) {
                     write!(text, ", check {name}")?;
                 }
                 writeln!(text, " {{")?;

@@ -1539,7 +1539,7 @@ record! {
 
 record! {
     /// `KLRFile`: record, tag 217.
-    KLRFile = "KLRFile", tag Some(217), lo 247, arity 3, min 7 {
+    KLRFile = "KLRFile", tag Some(217), lo 247, arity 3, min 7, check KLRFile {
         major: u64 = "major",
         minor: u64 = "minor",
         patch: u64 = "patch",
@@ -1548,7 +1548,7 @@ record! {
 
 record! {
     /// `KLRMetaData`: record, tag 235.
-    KLRMetaData<'a> = "KLRMetaData", tag Some(235), lo 0, arity 1, min 5 {
+    KLRMetaData<'a> = "KLRMetaData", tag Some(235), lo 0, arity 1, min 5, check KLRMetaData {
         format: &'a str = "format",
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Frontend {
 pub(super) struct Schema {
     pub(super) version: String,
     pub(super) dates: String,
+    pub(super) file_version: [u64; 3],
+    pub(super) metadata_format: Option<String>,
     #[serde(rename = "type")]
     pub(super) types: Vec<TypeRow>,
 }

@@ -1,0 +1,2 @@
+//! x
+pub fn compat(_: &dyn crate::Tree<'_>) -> String { String::new() }
