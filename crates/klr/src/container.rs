@@ -46,6 +46,13 @@ pub enum Contents<'a> {
         /// The row for the build that wrote it: the constructor byte differs.
         row: &'static Select,
     },
+    /// A Core kernel for one core under the name of a front-end tree, as the open C++ writer labels it.
+    Mislabelled {
+        /// The kernel.
+        kernel: &'a Kernel<'a>,
+        /// The row for the label.
+        row: &'static Select,
+    },
     /// Written by an unknown build.
     Unknown(Unknown<'a>),
 }
@@ -73,7 +80,7 @@ impl Contents<'_> {
             Contents::PythonHead(_) => Module::PythonHead,
             Contents::Nki0_0_12(_) => Module::Nki0_0_12,
             Contents::NkiHead(_) => Module::NkiHead,
-            Contents::Hlo { row, .. } => return Some(row),
+            Contents::Hlo { row, .. } | Contents::Mislabelled { row, .. } => return Some(row),
             Contents::Unknown(_) => return None,
         };
         SELECT.iter().find(|row| row.module == module)
@@ -107,7 +114,7 @@ pub struct Select {
     /// Schema of the payload.
     pub schema: &'static str,
     pub(crate) module: Module,
-    /// Written by a build of July or August 2025, worth a note.
+    /// Worth a note: written by a build of July or August 2025, or labelled wrongly.
     pub diagnose: bool,
 }
 
@@ -128,6 +135,7 @@ pub(crate) enum Module {
     PythonHead,
     Nki0_0_12,
     NkiHead,
+    Mislabelled,
 }
 
 /// What a source found in the place of the contents.
@@ -159,6 +167,7 @@ impl<'a> Node<'a> for Contents<'a> {
             Module::PythonHead => Contents::PythonHead(Node::read(source)?),
             Module::Nki0_0_12 => Contents::Nki0_0_12(Node::read(source)?),
             Module::NkiHead => Contents::NkiHead(Node::read(source)?),
+            Module::Mislabelled => Contents::Mislabelled { kernel: Node::read(source)?, row },
         };
         source.close()?;
         Ok(contents)
@@ -180,6 +189,7 @@ impl<'a> Node<'a> for Contents<'a> {
             Contents::PythonHead(kernel) => kernel.write(sink),
             Contents::Nki0_0_12(kernel) => kernel.write(sink),
             Contents::NkiHead(kernel) => kernel.write(sink),
+            Contents::Mislabelled { kernel, .. } => kernel.write(sink),
             Contents::Hlo { name, .. } => sink.text(name),
             Contents::Unknown(_) => {}
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::checks::Condition;
+use crate::container::{Module, Select};
 use crate::node::TypeInfo;
 
 /// Reading failed.
@@ -210,8 +211,9 @@ pub enum NoteKind {
     WideInt(i64),
     /// A text holds a NUL: the 2.24 consumer keeps only what is before it.
     Nul,
-    /// The contents were numbered by a build of July or August 2025 (spec: klr 13.7).
-    OldContents,
+    /// The contents were numbered by a build of July or August 2025 (spec: klr 13.7), or a Core kernel is labelled as a
+    /// front-end tree (spec: klr 4).
+    OddContents(&'static Select),
     /// Both schemas 2.24 and head occur.
     MixedSchemas,
 
@@ -260,7 +262,10 @@ impl fmt::Display for NoteKind {
             NoteKind::WideNat(value) => write!(f, "{value} does not fit 32 bits"),
             NoteKind::WideInt(value) => write!(f, "{value} does not fit 32 bits"),
             NoteKind::Nul => f.write_str("a string holds a NUL"),
-            NoteKind::OldContents => f.write_str("contents are numbered as in builds of July and August 2025"),
+            NoteKind::OddContents(row) if row.module == Module::Hlo => {
+                f.write_str("contents are numbered as in builds of July and August 2025")
+            }
+            NoteKind::OddContents(row) => write!(f, "contents {} hold a Core kernel", row.contents),
             NoteKind::MixedSchemas => f.write_str("records of schemas 2.24 and head are mixed"),
             NoteKind::NotShortest => f.write_str("a number or length is not in its shortest form"),
             NoteKind::LongArity => f.write_str("the number of fields takes two bytes"),

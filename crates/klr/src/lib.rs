@@ -46,6 +46,7 @@ pub mod lint;
 pub mod made;
 pub mod node;
 mod path;
+mod text;
 pub mod print;
 
 pub use arena::Arena;

@@ -143,7 +143,8 @@ fn select_module(core: &Core, frontend: &Frontend) -> Result<String> {
             format!("Peek::Bytes([{}])", bytes.join(", "))
         };
         let module = match (row.module.as_str(), row.contents.as_str()) {
-            ("core", contents) => camel(contents),
+            ("core", "kernel" | "lnc") => camel(&row.contents),
+            ("core", _) => "Mislabelled".to_string(),
             ("string", _) => "Hlo".to_string(),
             (module, _) => camel(module),
         };

@@ -574,11 +574,11 @@ impl<'a> Source<'a> for Reader<'a> {
         let rows = || SELECT.iter().filter(|row| row.lo == lo);
         let row = rows().find(|row| match row.peek {
             Peek::Bytes(bytes) => payload.starts_with(&bytes),
-            Peek::Text => payload.first().is_some_and(|byte| byte >> 5 == TEXT),
+            Peek::Text => matches!(payload.first(), Some(0x60..=0x7B)),
         });
         if let Some(row) = row {
             if row.diagnose {
-                self.note_at(NoteKind::OldContents, start);
+                self.note_at(NoteKind::OddContents(row), start);
             }
             return Ok(Selected::Row(row));
         }

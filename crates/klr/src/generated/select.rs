@@ -45,6 +45,14 @@ pub(crate) static SELECT: &[Select] = &[
         diagnose: false,
     },
     Select {
+        lo: 0,
+        peek: Peek::Bytes([0xD9, 0x69, 0x00, 0x84]),
+        contents: "python",
+        schema: "core",
+        module: Module::Mislabelled,
+        diagnose: true,
+    },
+    Select {
         lo: 1,
         peek: Peek::Bytes([0xD9, 0x0C, 0x00, 0x84]),
         contents: "nki",
@@ -59,6 +67,14 @@ pub(crate) static SELECT: &[Select] = &[
         schema: "head",
         module: Module::NkiHead,
         diagnose: false,
+    },
+    Select {
+        lo: 1,
+        peek: Peek::Bytes([0xD9, 0x69, 0x00, 0x84]),
+        contents: "nki",
+        schema: "core",
+        module: Module::Mislabelled,
+        diagnose: true,
     },
     Select {
         lo: 2,

@@ -1,2 +1,0 @@
-//! x
-pub fn compat(_: &dyn crate::Tree<'_>) -> String { String::new() }
