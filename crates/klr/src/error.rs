@@ -9,8 +9,9 @@ use crate::node::TypeInfo;
 /// Reading failed.
 ///
 /// ```
-/// let error = klr::read::<klr::ir::Shape>(&[0xD9, 0x70, 0x00, 0x82, 0x05], &klr::Arena::new(), &klr::Options::new());
-/// let error = error.unwrap_err();
+/// let arena = klr::Arena::new();
+/// let cut = [0xD9, 0x70, 0x00, 0x82, 0x05];
+/// let error = klr::read::<klr::ir::Shape>(&cut, &arena, &klr::Options::new()).unwrap_err();
 /// assert_eq!(error.to_string(), "the input ends where a list is expected, at byte 5 in freeDims");
 /// assert_eq!(error.reference.as_deref(), Some("expecting List"));
 /// assert!(error.is_truncated());

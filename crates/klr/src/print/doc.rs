@@ -74,9 +74,10 @@ impl Group {
 
     fn room(&self, room: usize) -> Option<usize> {
         let mut room = room.checked_sub(self.open.chars().count() + self.close.chars().count())?;
-        for (name, item) in &self.items {
+        for (index, (name, item)) in self.items.iter().enumerate() {
             // Two columns for the comma and the blank, three for the equals sign.
-            room = room.checked_sub(2 + name.map_or(0, |name| name.len() + 3))?;
+            let comma = if index > 0 { 2 } else { 0 };
+            room = room.checked_sub(comma + name.map_or(0, |name| name.len() + 3))?;
             room = item.room(room)?;
         }
         Some(room)
