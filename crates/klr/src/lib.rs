@@ -230,7 +230,7 @@ pub(crate) fn no_such_type(name: &str) -> Error {
 /// Writes a value as CBOR.
 #[must_use]
 pub fn encode<'a, T: Node<'a>>(value: &T) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = Writer::for_one_value();
     value.write(&mut writer);
     writer.into_bytes()
 }
@@ -238,7 +238,7 @@ pub fn encode<'a, T: Node<'a>>(value: &T) -> Vec<u8> {
 /// Writes a value of a type known at run time as CBOR.
 #[must_use]
 pub fn encode_tree(value: &dyn Tree<'_>) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = Writer::for_one_value();
     value.encode(&mut writer);
     writer.into_bytes()
 }

@@ -184,6 +184,8 @@ impl<'a> Source<'a> for Maker<'_, 'a> {
 /// Those of the stream.
 pub fn write_kernel(instructions: usize, seed: u64, stream: &mut dyn io::Write) -> io::Result<u64> {
     const BLOCK: usize = 1000;
+    /// Tensors in use at a time; one is replaced every four instructions.
+    const LIVE: usize = 64;
     let mut dice = Dice(seed);
     let mut writer = Writer::new();
     let mut written = 0;
@@ -203,20 +205,25 @@ pub fn write_kernel(instructions: usize, seed: u64, stream: &mut dyn io::Write) 
     writer.select(lnc);
     writer.record(ir::LncKernel::INFO, false);
     "measured".write(&mut writer);
-    let (input, output) = (tensor(&mut dice, 0), tensor(&mut dice, 1));
+    let mut arena = Arena::new();
+    let (input, output) = (tensor(&mut dice, 0, &arena), tensor(&mut dice, 1, &arena));
     [input].as_slice().write(&mut writer);
     [output].as_slice().write(&mut writer);
     writer.list(1);
     writer.list(instructions.div_ceil(BLOCK));
-    let mut arena = Arena::new();
     for start in (0..instructions).step_by(BLOCK) {
         let count = BLOCK.min(instructions - start);
         writer.record(ir::Block::INFO, false);
         format!("bb{}", start / BLOCK).as_str().write(&mut writer);
         false.write(&mut writer);
         writer.list(count);
+        let mut live: Vec<&TensorName<'_>> = (0..LIVE).map(|at| &*arena.alloc(tensor(&mut dice, at, &arena))).collect();
         for index in start..start + count {
-            statement(&mut dice, index, &arena).write(&mut writer);
+            if index % 4 == 0 {
+                let at = dice.roll(LIVE as u64) as usize;
+                live[at] = arena.alloc(tensor(&mut dice, index, &arena));
+            }
+            statement(&mut dice, index, &live, &arena).write(&mut writer);
         }
         flush(&mut writer)?;
         arena = Arena::new();
@@ -251,12 +258,12 @@ const NAMES: [&str; 8] = ["a", "t42", "psum_tile", "x.3", "weights_0", "acc", "q
 const DTYPES: [Dtype; 4] = [Dtype::Float32, Dtype::Bfloat16, Dtype::Int32, Dtype::Float8e4];
 const ENGINES: [Engine; 4] = [Engine::Act, Engine::Dve, Engine::Pe, Engine::Pool];
 
-fn tensor<'a>(dice: &mut Dice, dims: usize) -> TensorName<'a> {
+fn tensor<'a>(dice: &mut Dice, number: usize, arena: &'a Arena) -> TensorName<'a> {
     const DIMS: [&[u64]; 3] = [&[512], &[16, 128], &[2048]];
-    let free_dims = DIMS[dims % DIMS.len()];
+    let free_dims = DIMS[number % DIMS.len()];
     let free_elements = free_dims.iter().product();
     let dtype = dice.pick(&DTYPES);
-    let name = dice.pick(&NAMES);
+    let name = arena.text(&format!("{}_{number}", dice.pick(&NAMES)));
     TensorName {
         name,
         dtype,
@@ -277,12 +284,12 @@ fn tensor<'a>(dice: &mut Dice, dims: usize) -> TensorName<'a> {
     }
 }
 
-fn reference<'a>(dice: &mut Dice, arena: &'a Arena) -> TensorRef<'a> {
+fn reference<'a>(dice: &mut Dice, live: &[&'a TensorName<'a>], arena: &'a Arena) -> TensorRef<'a> {
     const PATTERN: &[APPair] =
         &[APPair { step: 512, num: 128, offset: 0 }, APPair { step: 1, num: 512, offset: 0 }];
     match dice.roll(20) {
         0..7 => TensorRef::Abstract(Access::BirPattern(arena.alloc(BirAccessPattern {
-            tensor: tensor(dice, 0),
+            tensor: dice.pick(live),
             offset: dice.roll(4) * 512,
             pattern: PATTERN,
             scalar_offset: None,
@@ -291,8 +298,7 @@ fn reference<'a>(dice: &mut Dice, arena: &'a Arena) -> TensorRef<'a> {
             dtype_override: None,
         }))),
         7..11 => {
-            let dims = dice.roll(3) as usize;
-            TensorRef::Abstract(Access::Simple(arena.alloc(tensor(dice, dims))))
+            TensorRef::Abstract(Access::Simple(dice.pick(live)))
         }
         11..16 => TensorRef::Sbuf(arena.alloc(TensorSram {
             name: dice.pick(&NAMES),
@@ -312,9 +318,9 @@ fn reference<'a>(dice: &mut Dice, arena: &'a Arena) -> TensorRef<'a> {
     }
 }
 
-fn operator<'a>(dice: &mut Dice, arena: &'a Arena) -> Operator<'a> {
-    let dst = reference(dice, arena);
-    let src = reference(dice, arena);
+fn operator<'a>(dice: &mut Dice, live: &[&'a TensorName<'a>], arena: &'a Arena) -> Operator<'a> {
+    let dst = reference(dice, live, arena);
+    let src = reference(dice, live, arena);
     let op = dice.pick(&[ir::AluOp::Add, ir::AluOp::Mult, ir::AluOp::Max]);
     let engine = dice.pick(&ENGINES);
     let imm = Operand::Imm(Immediate::Float32((dice.roll(100) as f32 / 8.0).into()));
@@ -361,7 +367,7 @@ fn operator<'a>(dice: &mut Dice, arena: &'a Arena) -> Operator<'a> {
         12 => Operator::TensorTensor(arena.alloc(ir::TensorTensor {
             dst,
             src0: src,
-            src1: reference(dice, arena),
+            src1: reference(dice, live, arena),
             op,
             dtype: None,
             engine,
@@ -389,7 +395,7 @@ fn operator<'a>(dice: &mut Dice, arena: &'a Arena) -> Operator<'a> {
         _ => Operator::NcMatMul(arena.alloc(ir::NcMatMul {
             dst,
             stationary: src,
-            moving: reference(dice, arena),
+            moving: reference(dice, live, arena),
             is_stationary_one_zero: false,
             is_moving_zero: false,
             is_transpose: false,
@@ -400,10 +406,15 @@ fn operator<'a>(dice: &mut Dice, arena: &'a Arena) -> Operator<'a> {
     }
 }
 
-fn statement<'a>(dice: &mut Dice, index: usize, arena: &'a Arena) -> Stmt<'a> {
+fn statement<'a>(
+    dice: &mut Dice,
+    index: usize,
+    live: &[&'a TensorName<'a>],
+    arena: &'a Arena,
+) -> Stmt<'a> {
     let line = index as u64 / 3;
     Stmt::Oper {
-        op: operator(dice, arena),
+        op: operator(dice, live, arena),
         name: (dice.roll(4) == 0).then(|| arena.text(&format!("I-{index}"))),
         pos: Pos {
             line,

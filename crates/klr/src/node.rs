@@ -6,6 +6,7 @@
 use crate::arena::Arena;
 use crate::container::{Select, Selected, Unknown};
 use crate::checks::Checked;
+use crate::ir::TensorName;
 
 /// What kind of thing a schema type is (spec: klr 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +114,23 @@ pub trait Source<'a> {
     fn select(&mut self) -> Result<Selected<'a>, Failed>;
     /// A record with conditions beyond its types was read.
     fn checked(&mut self, value: Checked<'_>);
+    /// A tensor that was read before and has the bytes that come next; they are skipped.
+    fn recall(&mut self) -> Option<&'a TensorName<'a>> {
+        None
+    }
+    /// Where the next value starts, for [`Source::remember`].
+    fn mark(&self) -> Mark {
+        Mark::default()
+    }
+    /// Keeps a tensor that started at `mark` and has just been read, for [`Source::recall`].
+    fn remember(&mut self, _mark: Mark, _tensor: &'a TensorName<'a>) {}
+}
+
+/// A place in a source.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Mark {
+    pub(crate) offset: usize,
+    pub(crate) notes: usize,
 }
 
 /// Something values are shown to. The calls come in the order in which fields stand in the schema.
@@ -176,6 +194,16 @@ pub trait Node<'a>: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'a {
 
     /// Writes the value.
     fn write<K: Sink + ?Sized>(&self, sink: &mut K);
+
+    /// Reads a value into the arena. Overridden by the record that recurs in a file.
+    ///
+    /// # Errors
+    /// As [`Node::read`].
+    #[inline]
+    fn read_boxed<S: Source<'a> + ?Sized>(source: &mut S) -> Result<&'a Self, Failed> {
+        let value = Self::read(source)?;
+        Ok(source.arena().alloc(value))
+    }
 
     /// Reads the field `name`. Overridden by [`Added`], which is a group of fields.
     ///
@@ -428,8 +456,7 @@ impl<'a, T: Node<'a>> Node<'a> for &'a T {
 
     #[inline]
     fn read<S: Source<'a> + ?Sized>(source: &mut S) -> Result<Self, Failed> {
-        let value = T::read(source)?;
-        Ok(source.arena().alloc(value))
+        T::read_boxed(source)
     }
 
     #[inline]
@@ -500,7 +527,8 @@ macro_rules! record {
     (
         $(#[$meta:meta])*
         $name:ident $(<$lt:lifetime>)? = $wire:literal, tag $tag:expr, lo $lo:literal,
-        arity $arity:literal $(+ [$($added:literal),*])?, min $min:literal $(, check $check:ident)? {
+        arity $arity:literal $(+ [$($added:literal),*])?, min $min:literal
+        $(, check $check:ident)? $(, shared $shared:ident)? {
             $($field:ident: $ty:ty = $key:literal,)*
         }
     ) => {
@@ -525,6 +553,21 @@ macro_rules! record {
                 $(source.checked($crate::checks::Checked::$check(&value));)?
                 Ok(value)
             }
+
+            $(
+                fn read_boxed<S: $crate::node::Source<'a> + ?Sized>(
+                    source: &mut S,
+                ) -> Result<&'a $shared<'a>, $crate::node::Failed> {
+                    if let Some(value) = source.recall() {
+                        return Ok(value);
+                    }
+                    let mark = source.mark();
+                    let value = <Self as $crate::node::Node<'a>>::read(source)?;
+                    let value = source.arena().alloc(value);
+                    source.remember(mark, value);
+                    Ok(value)
+                }
+            )?
 
             #[inline]
             fn write<K: $crate::node::Sink + ?Sized>(&self, sink: &mut K) {

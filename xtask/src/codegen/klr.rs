@@ -19,6 +19,9 @@ use schema::{Core, CtorRow, Field, Frontend, Kind, Schema, TypeRow};
 /// Records with conditions of their own, besides those with Prop fields (spec: klr 3.1, 4).
 const CHECKED: [&str; 2] = ["KLRFile", "KLRMetaData"];
 
+/// Records that recur in a file and are held by reference, so that equal ones can be one.
+const SHARED: [&str; 1] = ["TensorName"];
+
 const CORE: &str = "klr.toml";
 const FRONTEND: &str = "klr-frontend.toml";
 
@@ -221,6 +224,9 @@ impl Module<'_> {
                 if row.fields.iter().any(|field| field.ty == "Prop") || CHECKED.contains(&row.name.as_str()) {
                     write!(text, ", check {name}")?;
                 }
+                if SHARED.contains(&row.name.as_str()) {
+                    write!(text, ", shared {name}")?;
+                }
                 writeln!(text, " {{")?;
                 for field in &row.fields {
                     self.write_field(text, "        ", field, false)?;
@@ -306,7 +312,9 @@ impl Module<'_> {
     /// keeps the union small and makes types that contain themselves possible.
     fn rust_type(&self, ty: &str, boxed: bool) -> Result<String> {
         if let Some(inner) = generic(ty, "List") {
-            return Ok(format!("&'a [{}]", self.rust_type(inner, false)?));
+            let element = self.rust_type(inner, false)?;
+            let plain = if SHARED.contains(&inner) { element.trim_start_matches("&'a ") } else { &element };
+            return Ok(format!("&'a [{plain}]"));
         }
         if let Some(inner) = generic(ty, "Option") {
             return Ok(format!("Option<{}>", self.rust_type(inner, boxed)?));
@@ -323,7 +331,7 @@ impl Module<'_> {
         }
         let row = self.find(ty).with_context(|| format!("unknown type {ty}"))?;
         let name = rust_name(&row.name);
-        let reference = boxed && row.kind == Kind::Struct;
+        let reference = (boxed && row.kind == Kind::Struct) || SHARED.contains(&row.name.as_str());
         let lifetime = if self.needs_lifetime(ty) { "<'a>" } else { "" };
         Ok(format!("{}{name}{lifetime}", if reference { "&'a " } else { "" }))
     }

@@ -8,8 +8,12 @@ use crate::arena::Arena;
 use crate::checks::Checked;
 use crate::container::{CONTENTS, CONTENTS_TAG, Peek, SELECT, Selected, Unknown};
 use crate::error::{ErrorKind, NoteKind};
-use crate::node::{Failed, Float, Length, Real, Source, TypeInfo};
+use crate::ir::TensorName;
+use crate::node::{Failed, Float, Length, Mark, Real, Source, TypeInfo};
 use crate::{Options, Schema, SchemaUse};
+
+/// Tensors that are kept for being met again. A power of two.
+const TENSORS: usize = 1024;
 
 const NAT: u8 = 0;
 const NEGATIVE: u8 = 1;
@@ -20,7 +24,6 @@ const LIST: u8 = 4;
 #[derive(Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
-    total: usize,
     arena: &'a Arena,
     schema: Option<Schema>,
     lenient: bool,
@@ -33,6 +36,10 @@ pub struct Reader<'a> {
     doomed: bool,
     options: Options,
     uses: SchemaUse,
+    /// The whole input.
+    input: &'a [u8],
+    /// Tensors that were read, in the place that their first bytes give: offset, length, value.
+    tensors: Vec<Option<(usize, usize, &'a TensorName<'a>)>>,
     pub(crate) problem: Option<Problem>,
     pub(crate) notes: Vec<(NoteKind, usize)>,
     more_notes: usize,
@@ -52,7 +59,6 @@ impl<'a> Reader<'a> {
     pub fn new(bytes: &'a [u8], arena: &'a Arena, options: &Options) -> Self {
         Reader {
             rest: bytes,
-            total: bytes.len(),
             arena,
             schema: if options.lenient { None } else { options.schema },
             lenient: options.lenient,
@@ -62,6 +68,8 @@ impl<'a> Reader<'a> {
             doomed: false,
             options: options.clone(),
             uses: SchemaUse::Either,
+            input: bytes,
+            tensors: Vec::new(),
             problem: None,
             notes: Vec::new(),
             more_notes: 0,
@@ -71,7 +79,7 @@ impl<'a> Reader<'a> {
     /// Bytes read so far.
     #[must_use]
     pub fn offset(&self) -> usize {
-        self.total - self.rest.len()
+        self.input.len() - self.rest.len()
     }
 
     /// Which of the schemas 2.24 and head the records read so far need.
@@ -115,7 +123,7 @@ impl<'a> Reader<'a> {
 
     #[cold]
     fn truncated(&mut self, expected: &'static str, reference: Option<String>) -> Failed {
-        let total = self.total;
+        let total = self.input.len();
         self.fail_at(ErrorKind::Truncated { expected }, total, reference)
     }
 
@@ -163,18 +171,17 @@ impl<'a> Reader<'a> {
         if byte >> 5 != major || byte & 31 > 27 {
             return Err(self.unexpected(expected));
         }
-        let size = 1 << (byte & 3);
-        let Some((number, rest)) = rest.split_at_checked(size) else {
+        // The number, what it must exceed to need that many bytes, and what follows.
+        let number = match byte & 3 {
+            0 => rest.split_first_chunk::<1>().map(|(n, rest)| (u64::from(n[0]), 23, rest)),
+            1 => rest.split_first_chunk().map(|(n, rest)| (u16::from_be_bytes(*n).into(), 0xFF, rest)),
+            2 => rest.split_first_chunk().map(|(n, rest)| (u32::from_be_bytes(*n).into(), 0xFFFF, rest)),
+            _ => rest.split_first_chunk().map(|(n, rest)| (u64::from_be_bytes(*n), 0xFFFF_FFFF, rest)),
+        };
+        let Some((number, exceed, rest)) = number else {
             return Err(self.truncated(expected, Some(reference_expecting(expected))));
         };
-        let number = number.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
-        let shortest = match size {
-            1 => number >= 24,
-            2 => number > 0xFF,
-            4 => number > 0xFFFF,
-            _ => number > 0xFFFF_FFFF,
-        };
-        if !shortest {
+        if number <= exceed {
             if !self.lenient {
                 return Err(self.fail(ErrorKind::NotShortest, None));
             }
@@ -209,6 +216,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether a record of this schema is welcome; if so it is counted.
+    #[inline]
+    fn admits(&mut self, schema: Schema) -> bool {
+        let admitted = self.schema.is_none_or(|wanted| wanted == schema);
+        if admitted {
+            self.uses = self.uses.and(schema);
+        }
+        admitted
+    }
+
     #[cold]
     #[inline(never)]
     fn slow_record(&mut self, ty: &'static TypeInfo) -> Result<bool, Failed> {
@@ -232,13 +249,10 @@ impl<'a> Reader<'a> {
         }
         let (schema, head) =
             if arity == head_arity { (Schema::Head, true) } else { (Schema::V2_24, false) };
-        if let Some(wanted) = self.schema
-            && wanted != schema
-        {
-            return Err(self.fail_at(ErrorKind::WrongSchema { ty, schema: wanted, arity }, start, reference));
+        if self.admits(schema) {
+            return Ok(head);
         }
-        self.uses = self.uses.and(schema);
-        Ok(head)
+        Err(self.fail_at(ErrorKind::WrongSchema { ty, schema: schema.other(), arity }, start, reference))
     }
 
     #[cold]
@@ -335,6 +349,19 @@ impl<'a> Reader<'a> {
         self.note_at(kind, self.offset() - bytes);
     }
 
+    /// The place for the tensor at hand; `None` when there are too few bytes for one that is worth it.
+    #[inline]
+    fn tensor_slot(&self) -> Option<usize> {
+        // Behind the tag: the name, and what follows a short one.
+        let key = self.rest.get(4..)?.first_chunk::<32>()?;
+        let mut hash = 0u64;
+        for part in key.chunks_exact(8) {
+            let part = u64::from_le_bytes(part.try_into().ok()?);
+            hash = (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+        Some((hash >> (64 - TENSORS.trailing_zeros())) as usize)
+    }
+
     /// What the open reader says of a payload that is not the one it wants.
     fn reference_contents(&self, lo: u8, payload: Option<(u8, u8, u8)>) -> String {
         let (name, tag, arity) = match lo {
@@ -374,13 +401,21 @@ impl<'a> Source<'a> for Reader<'a> {
         let Some(tag) = ty.tag else { return Ok(false) };
         self.props = 0;
         let ctor = &ty.ctors[0];
-        // Records that head changed are few; the slow path decides by arity.
-        if ctor.added.is_empty()
-            && let Some((head, rest)) = self.rest.split_first_chunk::<4>()
-            && *head == [TAG, tag, ty.lo, 0x80 | ctor.arity]
-        {
-            self.rest = rest;
-            return Ok(false);
+        if let Some((head, rest)) = self.rest.split_first_chunk::<4>() {
+            if *head == [TAG, tag, ty.lo, 0x80 | ctor.arity]
+                && (ctor.added.is_empty() || self.admits(Schema::V2_24))
+            {
+                self.rest = rest;
+                return Ok(false);
+            }
+            let arity = ctor.arity + ctor.added.len() as u8;
+            if !ctor.added.is_empty()
+                && *head == [TAG, tag, ty.lo, 0x80 | arity]
+                && self.admits(Schema::Head)
+            {
+                self.rest = rest;
+                return Ok(true);
+            }
         }
         self.slow_record(ty)
     }
@@ -600,6 +635,34 @@ impl<'a> Source<'a> for Reader<'a> {
         self.note_at(NoteKind::UnknownContents(lo), start);
         self.rest = &[];
         Ok(Selected::Unknown(Unknown { lo, payload }))
+    }
+
+    #[inline]
+    fn recall(&mut self) -> Option<&'a TensorName<'a>> {
+        let (start, length, tensor) = (*self.tensors.get(self.tensor_slot()?)?)?;
+        self.rest = self.rest.strip_prefix(&self.input[start..start + length])?;
+        Some(tensor)
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { offset: self.offset(), notes: self.notes.len() + self.more_notes }
+    }
+
+    fn remember(&mut self, mark: Mark, tensor: &'a TensorName<'a>) {
+        // What was noted must be noted each time.
+        if mark.notes != self.notes.len() + self.more_notes {
+            return;
+        }
+        let length = self.offset() - mark.offset;
+        let rest = std::mem::replace(&mut self.rest, &self.input[mark.offset..]);
+        let slot = self.tensor_slot();
+        self.rest = rest;
+        if let Some(slot) = slot {
+            if self.tensors.is_empty() {
+                self.tensors = vec![None; TENSORS];
+            }
+            self.tensors[slot] = Some((mark.offset, length, tensor));
+        }
     }
 
     #[inline]

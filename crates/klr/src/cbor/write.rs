@@ -3,7 +3,7 @@
 use super::{ABSENT, PAIR, PRESENT, TAG};
 use crate::checks::Checked;
 use crate::container::{CONTENTS_TAG, Select, Unknown};
-use crate::node::{Float, Real, Sink, TypeInfo};
+use crate::node::{Float, Node, Real, Sink, TypeInfo};
 
 /// A sink that writes CBOR into memory.
 ///
@@ -16,7 +16,17 @@ use crate::node::{Float, Real, Sink, TypeInfo};
 #[derive(Debug, Default)]
 pub struct Writer {
     bytes: Vec<u8>,
+    /// One value is written whole: tensors can't come and go between two calls.
+    one_value: bool,
+    /// For one value: tensors that were written, in the place that their address gives: address, offset and length of
+    /// the bytes.
+    tensors: Vec<(usize, usize, usize)>,
+    /// A tensor is being written.
+    in_tensor: bool,
 }
+
+/// Tensors whose bytes are kept for being met again. A power of two.
+const TENSORS: usize = 1024;
 
 impl Writer {
     /// An empty writer.
@@ -28,7 +38,12 @@ impl Writer {
     /// A writer with room for that many bytes.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
-        Writer { bytes: Vec::with_capacity(bytes) }
+        Writer { bytes: Vec::with_capacity(bytes), ..Self::default() }
+    }
+
+    /// A writer for one value, which holds all tensors in it: the same address is the same tensor.
+    pub(crate) fn for_one_value() -> Self {
+        Writer { one_value: true, ..Self::default() }
     }
 
     /// What was written so far.
@@ -192,8 +207,27 @@ impl Sink for Writer {
         self.bytes.extend_from_slice(value.payload);
     }
 
-    #[inline(always)]
-    fn checked(&mut self, _value: Checked<'_>) -> bool {
-        false
+    #[inline]
+    fn checked(&mut self, value: Checked<'_>) -> bool {
+        let Checked::TensorName(tensor) = value else { return false };
+        if self.in_tensor || !self.one_value {
+            return false;
+        }
+        if self.tensors.is_empty() {
+            self.tensors = vec![(0, 0, 0); TENSORS];
+        }
+        let address = std::ptr::from_ref(tensor).addr();
+        let slot = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - TENSORS.trailing_zeros());
+        let (known, start, length) = self.tensors[slot as usize];
+        if known == address {
+            self.bytes.extend_from_within(start..start + length);
+            return true;
+        }
+        let start = self.bytes.len();
+        self.in_tensor = true;
+        tensor.write(self);
+        self.in_tensor = false;
+        self.tensors[slot as usize] = (address, start, self.bytes.len() - start);
+        true
     }
 }

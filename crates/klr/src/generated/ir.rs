@@ -87,7 +87,7 @@ record! {
 
 record! {
     /// `TensorName`: record, tag 114.
-    TensorName<'a> = "TensorName", tag Some(114), lo 0, arity 8, min 37, check TensorName {
+    TensorName<'a> = "TensorName", tag Some(114), lo 0, arity 8, min 37, check TensorName, shared TensorName {
         name: &'a str = "name",
         dtype: Dtype = "dtype",
         shape: Shape<'a> = "shape",
@@ -120,7 +120,7 @@ union! {
 record! {
     /// `AccessBasic`: record, tag 118.
     AccessBasic<'a> = "AccessBasic", tag Some(118), lo 0, arity 3, min 42, check AccessBasic {
-        tensor: TensorName<'a> = "tensor",
+        tensor: &'a TensorName<'a> = "tensor",
         indexes: &'a [Index<'a>] = "indexes",
         len_wf: Prop = "lenWF",
     }
@@ -138,7 +138,7 @@ record! {
 record! {
     /// `AccessPattern`: record, tag 120.
     AccessPattern<'a> = "AccessPattern", tag Some(120), lo 0, arity 6, min 46 {
-        tensor: TensorName<'a> = "tensor",
+        tensor: &'a TensorName<'a> = "tensor",
         par_num: u64 = "parNum",
         pattern: &'a [APPair] = "pattern",
         par_offset: u64 = "parOffset",
@@ -158,7 +158,7 @@ union! {
 record! {
     /// `BirAccessPattern`: record, tag 124.
     BirAccessPattern<'a> = "BirAccessPattern", tag Some(124), lo 0, arity 7, min 56 {
-        tensor: TensorName<'a> = "tensor",
+        tensor: &'a TensorName<'a> = "tensor",
         offset: u64 = "offset",
         pattern: &'a [APPair] = "pattern",
         scalar_offset: Option<ScalarOffset<'a>> = "scalarOffset",
