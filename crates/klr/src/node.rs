@@ -6,7 +6,7 @@
 use crate::arena::Arena;
 use crate::container::{Select, Selected, Unknown};
 use crate::checks::Checked;
-use crate::ir::TensorName;
+use crate::ir::{APPair, TensorName};
 
 /// What kind of thing a schema type is (spec: klr 2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,16 +114,22 @@ pub trait Source<'a> {
     fn select(&mut self) -> Result<Selected<'a>, Failed>;
     /// A record with conditions beyond its types was read.
     fn checked(&mut self, value: Checked<'_>);
-    /// A tensor that was read before and has the bytes that come next; they are skipped.
-    fn recall(&mut self) -> Option<&'a TensorName<'a>> {
-        None
-    }
-    /// Where the next value starts, for [`Source::remember`].
+    /// Where the next value starts, for remembering it.
     fn mark(&self) -> Mark {
         Mark::default()
     }
-    /// Keeps a tensor that started at `mark` and has just been read, for [`Source::recall`].
-    fn remember(&mut self, _mark: Mark, _tensor: &'a TensorName<'a>) {}
+    /// A tensor that was read before and has the bytes that come next; they are skipped.
+    fn recall_tensor(&mut self) -> Option<&'a TensorName<'a>> {
+        None
+    }
+    /// Keeps a tensor that started at `mark` and has just been read.
+    fn remember_tensor(&mut self, _mark: Mark, _tensor: &'a TensorName<'a>) {}
+    /// An access pattern that was read before and has the bytes that come next; they are skipped.
+    fn recall_pattern(&mut self) -> Option<&'a [APPair]> {
+        None
+    }
+    /// Keeps an access pattern that started at `mark` and has just been read.
+    fn remember_pattern(&mut self, _mark: Mark, _pattern: &'a [APPair]) {}
 }
 
 /// A place in a source.
@@ -203,6 +209,14 @@ pub trait Node<'a>: Copy + PartialEq + std::fmt::Debug + Send + Sync + 'a {
     fn read_boxed<S: Source<'a> + ?Sized>(source: &mut S) -> Result<&'a Self, Failed> {
         let value = Self::read(source)?;
         Ok(source.arena().alloc(value))
+    }
+
+    /// Reads a list into the arena. Overridden by the record whose lists recur in a file.
+    ///
+    /// # Errors
+    /// As [`Node::read`].
+    fn read_list<S: Source<'a> + ?Sized>(source: &mut S) -> Result<&'a [Self], Failed> {
+        read_list(source)
     }
 
     /// Reads the field `name`. Overridden by [`Added`], which is a group of fields.
@@ -468,25 +482,9 @@ impl<'a, T: Node<'a>> Node<'a> for &'a T {
 impl<'a, T: Node<'a>> Node<'a> for &'a [T] {
     const MIN: usize = 1;
 
+    #[inline]
     fn read<S: Source<'a> + ?Sized>(source: &mut S) -> Result<Self, Failed> {
-        let slice = match source.list(T::MIN)? {
-            Length::Fits(0) => &[][..],
-            Length::Fits(count) => source.arena().slice(count, |index| {
-                source.item(index, T::MIN);
-                T::read(source)
-            })?,
-            Length::TooMany(count) => {
-                // Nothing is kept: this only finds the place where the input ends or is wrong. The source sees to it
-                // that reading fails in the end.
-                for index in 0..count {
-                    source.item(usize::try_from(index).unwrap_or(usize::MAX), 0);
-                    T::read(source)?;
-                }
-                &[]
-            }
-        };
-        source.end_list();
-        Ok(slice)
+        T::read_list(source)
     }
 
     fn write<K: Sink + ?Sized>(&self, sink: &mut K) {
@@ -497,6 +495,28 @@ impl<'a, T: Node<'a>> Node<'a> for &'a [T] {
         }
         sink.end_list();
     }
+}
+
+/// Reads a list element by element.
+pub(crate) fn read_list<'a, T: Node<'a>, S: Source<'a> + ?Sized>(source: &mut S) -> Result<&'a [T], Failed> {
+    let slice = match source.list(T::MIN)? {
+        Length::Fits(0) => &[][..],
+        Length::Fits(count) => source.arena().slice(count, |index| {
+            source.item(index, T::MIN);
+            T::read(source)
+        })?,
+        Length::TooMany(count) => {
+            // Nothing is kept: this only finds the place where the input ends or is wrong. The source sees to it
+            // that reading fails in the end.
+            for index in 0..count {
+                source.item(usize::try_from(index).unwrap_or(usize::MAX), 0);
+                T::read(source)?;
+            }
+            &[]
+        }
+    };
+    source.end_list();
+    Ok(slice)
 }
 
 impl<'a, A: Node<'a>, B: Node<'a>> Node<'a> for (A, B) {
@@ -528,7 +548,7 @@ macro_rules! record {
         $(#[$meta:meta])*
         $name:ident $(<$lt:lifetime>)? = $wire:literal, tag $tag:expr, lo $lo:literal,
         arity $arity:literal $(+ [$($added:literal),*])?, min $min:literal
-        $(, check $check:ident)? $(, shared $shared:ident)? {
+        $(, check $check:ident)? $(, shared $shared:ident)? $(, listed $listed:ident)? {
             $($field:ident: $ty:ty = $key:literal,)*
         }
     ) => {
@@ -558,14 +578,28 @@ macro_rules! record {
                 fn read_boxed<S: $crate::node::Source<'a> + ?Sized>(
                     source: &mut S,
                 ) -> Result<&'a $shared<'a>, $crate::node::Failed> {
-                    if let Some(value) = source.recall() {
+                    if let Some(value) = source.recall_tensor() {
                         return Ok(value);
                     }
                     let mark = source.mark();
                     let value = <Self as $crate::node::Node<'a>>::read(source)?;
                     let value = source.arena().alloc(value);
-                    source.remember(mark, value);
+                    source.remember_tensor(mark, value);
                     Ok(value)
+                }
+            )?
+
+            $(
+                fn read_list<S: $crate::node::Source<'a> + ?Sized>(
+                    source: &mut S,
+                ) -> Result<&'a [$listed], $crate::node::Failed> {
+                    if let Some(list) = source.recall_pattern() {
+                        return Ok(list);
+                    }
+                    let mark = source.mark();
+                    let list = $crate::node::read_list(source)?;
+                    source.remember_pattern(mark, list);
+                    Ok(list)
                 }
             )?
 

@@ -22,6 +22,9 @@ const CHECKED: [&str; 2] = ["KLRFile", "KLRMetaData"];
 /// Records that recur in a file and are held by reference, so that equal ones can be one.
 const SHARED: [&str; 1] = ["TensorName"];
 
+/// Records whose lists recur in a file.
+const LISTED: [&str; 1] = ["APPair"];
+
 const CORE: &str = "klr.toml";
 const FRONTEND: &str = "klr-frontend.toml";
 
@@ -186,6 +189,9 @@ impl Module<'_> {
             text.push('\n');
             self.write_type(text, row).with_context(|| format!("{title}: {}", row.name))?;
         }
+        if !self.lowering.is_empty() {
+            self.write_lowered(text)?;
+        }
         writeln!(text, "\ntypes! {{")?;
         for row in self.types {
             let lifetime = if self.needs_lifetime(&row.name) { "<'_>" } else { "" };
@@ -227,6 +233,9 @@ impl Module<'_> {
                 if SHARED.contains(&row.name.as_str()) {
                     write!(text, ", shared {name}")?;
                 }
+                if LISTED.contains(&row.name.as_str()) {
+                    write!(text, ", listed {name}")?;
+                }
                 writeln!(text, " {{")?;
                 for field in &row.fields {
                     self.write_field(text, "        ", field, false)?;
@@ -260,6 +269,19 @@ impl Module<'_> {
                 writeln!(text, "    }}\n}}")?;
             }
         }
+        Ok(())
+    }
+
+    /// Which operators the 2.24 consumer takes.
+    fn write_lowered(&self, text: &mut String) -> Result<()> {
+        let refused: Vec<String> =
+            self.lowering.iter().filter(|row| !row.lowered).map(|row| row.wire.to_string()).collect();
+        writeln!(text, "\nimpl Operator<'_> {{")?;
+        writeln!(text, "    /// Whether the operator has a BIR form (spec: klr 8).")?;
+        writeln!(text, "    #[must_use]")?;
+        writeln!(text, "    pub const fn is_lowered(&self) -> bool {{")?;
+        writeln!(text, "        !matches!(self.wire(), {})", refused.join(" | "))?;
+        writeln!(text, "    }}\n}}")?;
         Ok(())
     }
 

@@ -8,12 +8,18 @@ use crate::arena::Arena;
 use crate::checks::Checked;
 use crate::container::{CONTENTS, CONTENTS_TAG, Peek, SELECT, Selected, Unknown};
 use crate::error::{ErrorKind, NoteKind};
-use crate::ir::TensorName;
+use crate::ir::{APPair, TensorName};
 use crate::node::{Failed, Float, Length, Mark, Real, Source, TypeInfo};
 use crate::{Options, Schema, SchemaUse};
 
-/// Tensors that are kept for being met again. A power of two.
-const TENSORS: usize = 1024;
+/// Values that are kept for being met again, of each kind. A power of two.
+const SEEN: usize = 1024;
+
+/// Bytes that tell tensors apart in most cases: the tag, the name, and what follows a short one.
+const TENSOR_KEY: usize = 36;
+
+/// Bytes that tell patterns apart in most cases: the first two pairs.
+const PATTERN_KEY: usize = 20;
 
 const NAT: u8 = 0;
 const NEGATIVE: u8 = 1;
@@ -38,8 +44,8 @@ pub struct Reader<'a> {
     uses: SchemaUse,
     /// The whole input.
     input: &'a [u8],
-    /// Tensors that were read, in the place that their first bytes give: offset, length, value.
-    tensors: Vec<Option<(usize, usize, &'a TensorName<'a>)>>,
+    tensors: Seen<'a, TensorName<'a>>,
+    patterns: Seen<'a, [APPair]>,
     pub(crate) problem: Option<Problem>,
     pub(crate) notes: Vec<(NoteKind, usize)>,
     more_notes: usize,
@@ -69,7 +75,8 @@ impl<'a> Reader<'a> {
             options: options.clone(),
             uses: SchemaUse::Either,
             input: bytes,
-            tensors: Vec::new(),
+            tensors: Seen::new(),
+            patterns: Seen::new(),
             problem: None,
             notes: Vec::new(),
             more_notes: 0,
@@ -158,6 +165,10 @@ impl<'a> Reader<'a> {
             Some((&byte, rest)) if byte.wrapping_sub(major << 5) < 24 => {
                 self.rest = rest;
                 Ok(u64::from(byte & 31))
+            }
+            Some((&byte, &[number, ref rest @ ..])) if byte == major << 5 | 24 && number >= 24 => {
+                self.rest = rest;
+                Ok(u64::from(number))
             }
             _ => self.long_head(major, expected),
         }
@@ -349,19 +360,6 @@ impl<'a> Reader<'a> {
         self.note_at(kind, self.offset() - bytes);
     }
 
-    /// The place for the tensor at hand; `None` when there are too few bytes for one that is worth it.
-    #[inline]
-    fn tensor_slot(&self) -> Option<usize> {
-        // Behind the tag: the name, and what follows a short one.
-        let key = self.rest.get(4..)?.first_chunk::<32>()?;
-        let mut hash = 0u64;
-        for part in key.chunks_exact(8) {
-            let part = u64::from_le_bytes(part.try_into().ok()?);
-            hash = (hash.rotate_left(5) ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        }
-        Some((hash >> (64 - TENSORS.trailing_zeros())) as usize)
-    }
-
     /// What the open reader says of a payload that is not the one it wants.
     fn reference_contents(&self, lo: u8, payload: Option<(u8, u8, u8)>) -> String {
         let (name, tag, arity) = match lo {
@@ -388,6 +386,57 @@ fn head_name(expected: &str) -> &str {
         "list" => "List",
         other => other,
     }
+}
+
+/// Values that were read, in the place that their first bytes give: a file repeats its tensors and access patterns
+/// again and again, and the same bytes are the same value.
+#[derive(Debug)]
+struct Seen<'a, T: ?Sized> {
+    /// Offset and length of the bytes, and the value.
+    slots: Vec<Option<(usize, usize, &'a T)>>,
+}
+
+impl<'a, T: ?Sized> Seen<'a, T> {
+    fn new() -> Self {
+        Seen { slots: Vec::new() }
+    }
+
+    /// The place for the value at the start of `rest`; `None` when there are too few bytes to be worth it.
+    #[inline]
+    fn slot<const KEY: usize>(rest: &[u8]) -> Option<usize> {
+        let key = rest.first_chunk::<KEY>()?;
+        let mut hash = 0u64;
+        for part in key.as_chunks::<4>().0 {
+            hash = (hash.rotate_left(13) ^ u64::from(u32::from_le_bytes(*part))).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        }
+        Some((hash >> (64 - SEEN.trailing_zeros())) as usize)
+    }
+
+    /// The value at the start of `rest` and its length, if it was met before.
+    #[inline]
+    fn find<const KEY: usize>(&self, input: &[u8], rest: &[u8]) -> Option<(&'a T, usize)> {
+        let (start, length, value) = (*self.slots.get(Self::slot::<KEY>(rest)?)?)?;
+        rest.starts_with(&input[start..start + length]).then_some((value, length))
+    }
+
+    fn keep<const KEY: usize>(&mut self, input: &[u8], start: usize, end: usize, value: &'a T) {
+        if let Some(slot) = Self::slot::<KEY>(&input[start..]) {
+            if self.slots.is_empty() {
+                self.slots = vec![None; SEEN];
+            }
+            self.slots[slot] = Some((start, end - start, value));
+        }
+    }
+}
+
+/// Whether a text holds a NUL.
+#[inline]
+fn has_nul(bytes: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (words, rest) = bytes.as_chunks::<8>();
+    // A byte is 0 exactly when subtracting 1 from it borrows and it was below 128.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word & (ONES << 7) != 0;
+    words.iter().any(|word| zero(u64::from_ne_bytes(*word))) || rest.contains(&0)
 }
 
 impl<'a> Source<'a> for Reader<'a> {
@@ -520,7 +569,7 @@ impl<'a> Source<'a> for Reader<'a> {
             return Err(self.truncated("String", Some(reference_expecting("String"))));
         };
         self.rest = rest;
-        if bytes.contains(&0) {
+        if has_nul(bytes) {
             self.note_at(NoteKind::Nul, start);
         }
         match std::str::from_utf8(bytes) {
@@ -637,31 +686,34 @@ impl<'a> Source<'a> for Reader<'a> {
         Ok(Selected::Unknown(Unknown { lo, payload }))
     }
 
-    #[inline]
-    fn recall(&mut self) -> Option<&'a TensorName<'a>> {
-        let (start, length, tensor) = (*self.tensors.get(self.tensor_slot()?)?)?;
-        self.rest = self.rest.strip_prefix(&self.input[start..start + length])?;
-        Some(tensor)
-    }
-
     fn mark(&self) -> Mark {
         Mark { offset: self.offset(), notes: self.notes.len() + self.more_notes }
     }
 
-    fn remember(&mut self, mark: Mark, tensor: &'a TensorName<'a>) {
+    #[inline]
+    fn recall_tensor(&mut self) -> Option<&'a TensorName<'a>> {
+        let (tensor, length) = self.tensors.find::<TENSOR_KEY>(self.input, self.rest)?;
+        self.rest = &self.rest[length..];
+        Some(tensor)
+    }
+
+    fn remember_tensor(&mut self, mark: Mark, tensor: &'a TensorName<'a>) {
         // What was noted must be noted each time.
-        if mark.notes != self.notes.len() + self.more_notes {
-            return;
+        if mark.notes == self.notes.len() + self.more_notes && !self.doomed {
+            self.tensors.keep::<TENSOR_KEY>(self.input, mark.offset, self.offset(), tensor);
         }
-        let length = self.offset() - mark.offset;
-        let rest = std::mem::replace(&mut self.rest, &self.input[mark.offset..]);
-        let slot = self.tensor_slot();
-        self.rest = rest;
-        if let Some(slot) = slot {
-            if self.tensors.is_empty() {
-                self.tensors = vec![None; TENSORS];
-            }
-            self.tensors[slot] = Some((mark.offset, length, tensor));
+    }
+
+    #[inline]
+    fn recall_pattern(&mut self) -> Option<&'a [APPair]> {
+        let (pattern, length) = self.patterns.find::<PATTERN_KEY>(self.input, self.rest)?;
+        self.rest = &self.rest[length..];
+        Some(pattern)
+    }
+
+    fn remember_pattern(&mut self, mark: Mark, pattern: &'a [APPair]) {
+        if mark.notes == self.notes.len() + self.more_notes && !self.doomed {
+            self.patterns.keep::<PATTERN_KEY>(self.input, mark.offset, self.offset(), pattern);
         }
     }
 

@@ -128,7 +128,7 @@ record! {
 
 record! {
     /// `APPair`: record, tag 119.
-    APPair = "APPair", tag Some(119), lo 0, arity 3, min 7 {
+    APPair = "APPair", tag Some(119), lo 0, arity 3, min 7, listed APPair {
         step: i64 = "step",
         num: u64 = "num",
         offset: u64 = "offset",
@@ -1550,6 +1550,14 @@ record! {
     /// `KLRMetaData`: record, tag 235.
     KLRMetaData<'a> = "KLRMetaData", tag Some(235), lo 0, arity 1, min 5, check KLRMetaData {
         format: &'a str = "format",
+    }
+}
+
+impl Operator<'_> {
+    /// Whether the operator has a BIR form (spec: klr 8).
+    #[must_use]
+    pub const fn is_lowered(&self) -> bool {
+        !matches!(self.wire(), 0 | 3 | 7 | 10 | 16 | 17 | 18 | 20 | 23 | 26 | 29 | 42 | 57 | 61 | 62 | 69)
     }
 }
 

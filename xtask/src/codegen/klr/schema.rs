@@ -91,6 +91,7 @@ pub(super) struct AddedField {
 pub(super) struct Lowering {
     pub(super) kind: usize,
     pub(super) wire: usize,
+    pub(super) lowered: bool,
     #[serde(default)]
     pub(super) bir: Vec<LoweringTarget>,
 }

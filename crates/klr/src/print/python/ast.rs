@@ -105,6 +105,20 @@ pub(super) struct Stmt<'a> {
     pub(super) pos: Pos<'a>,
 }
 
+impl Stmt<'_> {
+    /// Statements in this one, itself included.
+    pub(super) fn count(&self) -> usize {
+        let inner = |body: &[Stmt<'_>]| body.iter().map(Stmt::count).sum::<usize>();
+        1 + match &self.kind {
+            StmtKind::If { then: body, els: orelse, .. }
+            | StmtKind::For { body, orelse, .. }
+            | StmtKind::While { body, orelse, .. } => inner(body) + inner(orelse),
+            StmtKind::With { body, .. } => inner(body),
+            _ => 0,
+        }
+    }
+}
+
 pub(super) enum StmtKind<'a> {
     Pass,
     Break,

@@ -10,6 +10,7 @@ mod python_tree;
 mod source;
 
 use crate::container::Contents;
+use crate::info::{FunctionInfo, TreeInfo};
 
 /// Which positions the lines end in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,12 +50,41 @@ pub struct Style {
 /// ```
 #[must_use]
 pub fn python(contents: &Contents<'_>, style: Style) -> Option<String> {
-    let kernel = match contents {
+    Some(source::print(&kernel(contents)?, style))
+}
+
+fn kernel<'a>(contents: &Contents<'a>) -> Option<ast::Kernel<'a>> {
+    Some(match contents {
         Contents::Nki0_0_12(kernel) => nki::old::kernel(kernel),
         Contents::NkiHead(kernel) => nki::head::kernel(kernel),
         Contents::Python0_0_12(kernel) => python_tree::old::kernel(kernel),
         Contents::PythonHead(kernel) => python_tree::head::kernel(kernel),
         _ => return None,
+    })
+}
+
+/// What there is in a front-end tree.
+pub(crate) fn summary(contents: &Contents<'_>) -> Option<TreeInfo> {
+    let kernel = kernel(contents)?;
+    let text = |expr: &ast::Expr<'_>| {
+        let mut printer = expr::Printer::new();
+        printer.expr(expr);
+        printer.out
     };
-    Some(source::print(&kernel, style))
+    let member = |(name, value): &ast::Keyword<'_>| [name.unwrap_or("**").to_string(), text(value)];
+    let function = |function: &ast::Function<'_>| FunctionInfo {
+        name: function.name.to_string(),
+        file: function.file.map(str::to_string),
+        line: function.line,
+        parameters: function.params.iter().map(|param| format!("{}{}", param.stars, param.name)).collect(),
+        statements: function.body.iter().map(ast::Stmt::count).sum(),
+    };
+    let positional = kernel.args.iter().map(|value| [String::new(), text(value)]);
+    Some(TreeInfo {
+        entry: kernel.entry.to_string(),
+        functions: kernel.functions.iter().map(function).collect(),
+        classes: kernel.classes.iter().map(|class| class.name.to_string()).collect(),
+        globals: kernel.globals.iter().map(member).collect(),
+        arguments: positional.chain(kernel.keywords.iter().map(member)).collect(),
+    })
 }
