@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod codegen;
+mod gen_klr;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -17,10 +18,13 @@ struct Cli {
 enum Command {
     /// Generate Rust code from the tables in spec/.
     Codegen(codegen::Opts),
+    /// Write a long KLR file for measurements.
+    GenKlr(gen_klr::Opts),
 }
 
 fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Codegen(opts) => codegen::run(&opts),
+        Command::GenKlr(opts) => gen_klr::run(&opts),
     }
 }

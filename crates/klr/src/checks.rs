@@ -115,16 +115,15 @@ impl Checked<'_> {
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = |value: &Option<u64>| value.map_or("more than 64 bits count".to_string(), |v| v.to_string());
+        let number =
+            |value: &Option<u64>| value.map_or("more than 64 bits count".to_string(), |v| v.to_string());
         match self {
             Condition::Partitions { dim, size } => {
                 write!(f, "a tensor of {dim} partitions has an address of {size}")
             }
-            Condition::FreeBytes { bytes, size } => write!(
-                f,
-                "a tensor of {} bytes in each partition has an address of {size}",
-                number(bytes)
-            ),
+            Condition::FreeBytes { bytes, size } => {
+                write!(f, "a tensor of {} bytes in each partition has an address of {size}", number(bytes))
+            }
             Condition::FreeElements { stored, product } => {
                 write!(f, "freeElements is {stored}, the free dimensions have {}", number(product))
             }
@@ -134,7 +133,9 @@ impl fmt::Display for Condition {
                 let [a, b, c] = FILE_VERSION;
                 write!(f, "file version is {major}.{minor}.{patch}, not {a}.{b}.{c}")
             }
-            Condition::Format(format) => write!(f, "metadata format is {format:?}, not {}", FORMATS.join(" or ")),
+            Condition::Format(format) => {
+                write!(f, "metadata format is {format:?}, not {}", FORMATS.join(" or "))
+            }
         }
     }
 }

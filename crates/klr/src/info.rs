@@ -165,7 +165,10 @@ pub fn info(read: &Read<File<'_>>) -> Info {
                 arity: head.map(|(_, arity)| arity),
             });
         }
-        Contents::Python0_0_12(_) | Contents::PythonHead(_) | Contents::Nki0_0_12(_) | Contents::NkiHead(_) => {
+        Contents::Python0_0_12(_)
+        | Contents::PythonHead(_)
+        | Contents::Nki0_0_12(_)
+        | Contents::NkiHead(_) => {
             info.tree = python::summary(contents);
         }
     }

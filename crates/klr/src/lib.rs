@@ -46,8 +46,8 @@ pub mod lint;
 pub mod made;
 pub mod node;
 mod path;
-mod text;
 pub mod print;
+mod text;
 
 pub use arena::Arena;
 pub use container::{Contents, File, Select, Selected, Unknown, find_type, frontend_types, types};
@@ -193,11 +193,7 @@ pub struct Read<T> {
 ///
 /// # Errors
 /// Where the bytes are not such a value, with offset and path.
-pub fn read<'a, T: Node<'a>>(
-    bytes: &'a [u8],
-    arena: &'a Arena,
-    options: &Options,
-) -> Result<Read<T>, Error> {
+pub fn read<'a, T: Node<'a>>(bytes: &'a [u8], arena: &'a Arena, options: &Options) -> Result<Read<T>, Error> {
     run(bytes, arena, options, |reader| T::read(reader), |source| T::read(source).map(drop))
 }
 

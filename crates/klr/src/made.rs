@@ -7,8 +7,8 @@ use crate::cbor::Writer;
 use crate::checks::Checked;
 use crate::container::{CONTENTS_TAG, SELECT, Selected};
 use crate::ir::{
-    self, APPair, Access, Address, BirAccessPattern, Dtype, Engine, Immediate, Memory, Operand, Operator, Pos,
-    Shape, Stmt, TensorHbm, TensorName, TensorRef, TensorSram,
+    self, APPair, Access, Address, BirAccessPattern, Dtype, Engine, Immediate, Memory, Operand, Operator,
+    Pos, Shape, Stmt, TensorHbm, TensorName, TensorRef, TensorSram,
 };
 use crate::node::{Failed, Float, Length, Node, Prop, Real, Sink, Source, TypeInfo, Typed};
 use crate::{File, Tree, TypeEntry};
@@ -217,7 +217,8 @@ pub fn write_kernel(instructions: usize, seed: u64, stream: &mut dyn io::Write) 
         format!("bb{}", start / BLOCK).as_str().write(&mut writer);
         false.write(&mut writer);
         writer.list(count);
-        let mut live: Vec<&TensorName<'_>> = (0..LIVE).map(|at| &*arena.alloc(tensor(&mut dice, at, &arena))).collect();
+        let mut live: Vec<&TensorName<'_>> =
+            (0..LIVE).map(|at| &*arena.alloc(tensor(&mut dice, at, &arena))).collect();
         for index in start..start + count {
             if index % 4 == 0 {
                 let at = dice.roll(LIVE as u64) as usize;
@@ -297,9 +298,7 @@ fn reference<'a>(dice: &mut Dice, live: &[&'a TensorName<'a>], arena: &'a Arena)
             indirect_dim: 0,
             dtype_override: None,
         }))),
-        7..11 => {
-            TensorRef::Abstract(Access::Simple(dice.pick(live)))
-        }
+        7..11 => TensorRef::Abstract(Access::Simple(dice.pick(live))),
         11..16 => TensorRef::Sbuf(arena.alloc(TensorSram {
             name: dice.pick(&NAMES),
             dtype: dice.pick(&DTYPES),
@@ -325,7 +324,9 @@ fn operator<'a>(dice: &mut Dice, live: &[&'a TensorName<'a>], arena: &'a Arena) 
     let engine = dice.pick(&ENGINES);
     let imm = Operand::Imm(Immediate::Float32((dice.roll(100) as f32 / 8.0).into()));
     match dice.roll(16) {
-        0 => Operator::RegisterMove(arena.alloc(ir::RegisterMove { dst: "r1", imm: dice.roll(5000) as i64 - 2500 })),
+        0 => Operator::RegisterMove(
+            arena.alloc(ir::RegisterMove { dst: "r1", imm: dice.roll(5000) as i64 - 2500 }),
+        ),
         1 | 2 => Operator::RegisterAluOp(arena.alloc(ir::RegisterAluOp { dst: "r2", src: "r1", imm: 4, op })),
         3 | 4 => Operator::CmpBranch(arena.alloc(ir::CmpBranch {
             reg1: "r2",
@@ -406,12 +407,7 @@ fn operator<'a>(dice: &mut Dice, live: &[&'a TensorName<'a>], arena: &'a Arena) 
     }
 }
 
-fn statement<'a>(
-    dice: &mut Dice,
-    index: usize,
-    live: &[&'a TensorName<'a>],
-    arena: &'a Arena,
-) -> Stmt<'a> {
+fn statement<'a>(dice: &mut Dice, index: usize, live: &[&'a TensorName<'a>], arena: &'a Arena) -> Stmt<'a> {
     let line = index as u64 / 3;
     Stmt::Oper {
         op: operator(dice, live, arena),

@@ -4,8 +4,8 @@
 //! the maker of arbitrary values are sources; the CBOR writer, the JSON writer, the printers and the checks are sinks.
 
 use crate::arena::Arena;
-use crate::container::{Select, Selected, Unknown};
 use crate::checks::Checked;
+use crate::container::{Select, Selected, Unknown};
 use crate::ir::{APPair, TensorName};
 
 /// What kind of thing a schema type is (spec: klr 2).

@@ -42,6 +42,16 @@ impl Path {
         }
     }
 
+    /// The record or union as a whole, after its fields.
+    pub(crate) fn whole(&mut self) {
+        if let Some(last) = self.steps.last_mut() {
+            *last = match *last {
+                Step::Ctor(ctor) | Step::CtorField(ctor, _) => Step::Ctor(ctor),
+                Step::Start | Step::Field(_) | Step::Index(_) => Step::Start,
+            };
+        }
+    }
+
     pub(crate) fn item(&mut self, index: usize) {
         if let Some(last) = self.steps.last_mut() {
             *last = Step::Index(index);

@@ -4,8 +4,8 @@ mod common;
 
 use common::unhex;
 use klr::ir::{
-    APPair, Access, Address, BirAccessPattern, Dtype, ExtendedInst, Memory, Operator, Pos, ScalarOffset, Shape, Slice,
-    TensorName, TensorRef,
+    APPair, Access, Address, BirAccessPattern, Dtype, ExtendedInst, Memory, Operator, Pos, ScalarOffset,
+    Shape, Slice, TensorName, TensorRef,
 };
 use klr::node::{Float, Prop};
 use klr::{Arena, Contents, ErrorKind, File, NoteKind, Options, Schema};
@@ -140,7 +140,9 @@ fn numbers_take_64_bits_and_the_shortest_head() {
 
 #[test]
 fn floats_are_kept_by_their_bits() {
-    for bits in [0, 0x8000_0000, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000, 0x7F80_0001, 0xFFFF_FFFF, 0x3DCC_CCCD, 1] {
+    for bits in
+        [0, 0x8000_0000, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000, 0x7F80_0001, 0xFFFF_FFFF, 0x3DCC_CCCD, 1]
+    {
         let value = Float { bits };
         let bytes = klr::encode(&value);
         let arena = Arena::new();
@@ -209,7 +211,8 @@ fn announced_lengths_take_no_memory() {
         bytes.extend(unhex("D9030082 D9040381 191000"));
     }
     let arena = Arena::new();
-    let error = klr::read_type("NKI.Expr@0.0.12", &bytes, &arena, &Options::new()).expect_err("the input ends");
+    let error =
+        klr::read_type("NKI.Expr@0.0.12", &bytes, &arena, &Options::new()).expect_err("the input ends");
     assert!(error.offset <= bytes.len());
     assert!(arena.bytes() < 1 << 20, "{} bytes", arena.bytes());
 }
@@ -241,7 +244,10 @@ fn arity_decides_on_the_schema_of_each_record() {
         assert!(matches!(error.kind, ErrorKind::WrongSchema { .. }), "{error}");
         assert!(read(&Options::new().schema(schema.other()).lenient(true)).is_ok());
     }
-    let both = [copy(klr::node::Added(None)), copy(klr::node::Added(Some(klr::ir::NcDmaCopyHead { priority: None })))];
+    let both = [
+        copy(klr::node::Added(None)),
+        copy(klr::node::Added(Some(klr::ir::NcDmaCopyHead { priority: None }))),
+    ];
     let bytes = klr::encode(&&both[..]);
     let read = klr::read::<&[klr::ir::NcDmaCopy<'_>]>(&bytes, &arena, &Options::new()).expect("it reads");
     assert_eq!(read.schema, klr::SchemaUse::Mixed);
@@ -319,7 +325,8 @@ fn long_kernels_read_back() {
     let written = klr::made::write_kernel(2500, 7, &mut bytes).expect("memory can be written");
     assert_eq!(written, bytes.len() as u64);
     let arena = Arena::new();
-    let file = klr::read::<File<'_>>(&bytes, &arena, &Options::new().schema(Schema::V2_24)).expect("it reads");
+    let file =
+        klr::read::<File<'_>>(&bytes, &arena, &Options::new().schema(Schema::V2_24)).expect("it reads");
     assert!(file.notes.is_empty(), "{:?}", file.notes);
     assert_eq!(klr::encode(&file.value), bytes);
     let info = klr::info::info(&file).kernel.expect("a kernel");
@@ -337,7 +344,10 @@ fn json_errors_have_a_place() {
         error("Shape", "{\"parDim\": 1,\n \"freeDims\": [1, -2]}"),
         "expected a natural number of at most 64 bits, at line 2 column 18 in freeDims[1]"
     );
-    assert_eq!(error("Shape", "{\"parDim\": 1}"), "member \"freeDims\" is missing, at line 1 column 1 in freeDims");
+    assert_eq!(
+        error("Shape", "{\"parDim\": 1}"),
+        "member \"freeDims\" is missing, at line 1 column 1 in freeDims"
+    );
     assert_eq!(
         error("Shape", "{\"parDim\": 1, \"freeDims\": [], \"x\": 0}"),
         "unknown member \"x\", at line 1 column 31"

@@ -17,10 +17,8 @@ fn made() -> Vec<(String, Vec<u8>)> {
 
 /// The folder with files that users' kernels produced, which is not part of the project.
 fn real() -> Option<PathBuf> {
-    let data = std::env::var_os("BIR_TEST_DATA").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
-        PathBuf::from,
-    );
+    let data = std::env::var_os("BIR_TEST_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
     let folder = data.join("klr/real");
     if folder.is_dir() {
         return Some(folder);
@@ -39,7 +37,8 @@ fn round_trip(name: &str, bytes: &[u8]) {
     let file = read(bytes, &arena).unwrap_or_else(|error| panic!("{name}: {error}")).value;
     assert_eq!(klr::encode(&file), bytes, "{name}");
     for json in [klr::json::to_string(&file), klr::json::to_string_pretty(&file)] {
-        let again: File<'_> = klr::json::from_str(&json, &arena).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let again: File<'_> =
+            klr::json::from_str(&json, &arena).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(klr::encode(&again), bytes, "{name}");
     }
 }
@@ -85,6 +84,7 @@ fn a_file_that_its_own_reader_refuses_decodes() {
 #[test]
 fn python_text_of_made_files() {
     let mut all = String::new();
+    let mut texts = Vec::new();
     for (name, bytes) in made() {
         let arena = Arena::new();
         let Ok(file) = read(&bytes, &arena) else { continue };
@@ -94,9 +94,10 @@ fn python_text_of_made_files() {
             if positions == Positions::Stored {
                 all.push_str(&format!("## {name}\n{text}\n"));
             }
-            parses_as_python(&name, &text);
+            texts.push((name.clone(), text));
         }
     }
+    parse_as_python(&texts);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/made.py.txt");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &all).expect("the golden text can be written");
@@ -105,20 +106,19 @@ fn python_text_of_made_files() {
     assert_eq!(all, golden, "BLESS=1 writes the golden text anew");
 }
 
-/// Has Python parse the text, where there is a Python.
-fn parses_as_python(name: &str, text: &str) {
+/// Has Python parse the texts, where there is a Python.
+fn parse_as_python(texts: &[(String, String)]) {
     use std::io::Write;
     use std::process::{Command, Stdio};
-    let python = Command::new("python3")
-        .args(["-c", "import ast, sys; ast.parse(sys.stdin.read())"])
-        .stdin(Stdio::piped())
-        .spawn();
+    const PROGRAM: &str = "import ast, sys\nfor text in sys.stdin.read().split('\\0'): ast.parse(text)";
+    let python = Command::new("python3").args(["-c", PROGRAM]).stdin(Stdio::piped()).spawn();
     let Ok(mut child) = python else {
-        eprintln!("skipped: there is no python3 to parse the text of {name}");
+        eprintln!("skipped: there is no python3 to parse the texts");
         return;
     };
-    child.stdin.take().expect("stdin is piped").write_all(text.as_bytes()).expect("python3 reads");
-    assert!(child.wait().expect("python3 ends").success(), "{name}:\n{text}");
+    let all: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+    child.stdin.take().expect("stdin is piped").write_all(all.join("\0").as_bytes()).expect("python3 reads");
+    assert!(child.wait().expect("python3 ends").success(), "{texts:#?}");
 }
 
 #[test]
@@ -127,6 +127,7 @@ fn real_files() {
     let files = files(&folder);
     let mut decoded = 0;
     let mut truncated = 0;
+    let mut texts = Vec::new();
     for (name, bytes) in &files {
         if !name.ends_with(".klr") && !name.ends_with(".call") {
             continue;
@@ -143,7 +144,7 @@ fn real_files() {
                 let sexp = String::from_utf8(sexp.clone()).expect("the dump is UTF-8");
                 assert_eq!(dump, sexp.trim_end(), "{name}");
                 if let Some(text) = python(contents, Style::default()) {
-                    parses_as_python(name, &text);
+                    texts.push((name.clone(), text));
                 } else {
                     assert!(matches!(contents, Contents::Hlo { .. }), "{name}");
                 }
@@ -155,5 +156,6 @@ fn real_files() {
             }
         }
     }
+    parse_as_python(&texts);
     assert_eq!((decoded, truncated), (12, 2));
 }

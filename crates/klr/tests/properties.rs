@@ -7,7 +7,8 @@ use proptest::sample::Index;
 /// Every type of every schema, with the name to read it by.
 fn all_types() -> Vec<(String, &'static TypeEntry)> {
     let core = klr::types().map(|entry| (entry.info.name.to_string(), entry));
-    let frontend = klr::frontend_types().map(|(schema, entry)| (format!("{}@{schema}", entry.info.name), entry));
+    let frontend =
+        klr::frontend_types().map(|(schema, entry)| (format!("{}@{schema}", entry.info.name), entry));
     core.chain(frontend).collect()
 }
 
@@ -32,7 +33,8 @@ fn round_trip(name: &str, entry: &TypeEntry, choices: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    // Each case makes a value of every type.
+    #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
     fn every_type_round_trips(choices in prop::collection::vec(any::<u8>(), 0..600)) {
@@ -40,6 +42,10 @@ proptest! {
             round_trip(&name, entry, &choices);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
     fn files_round_trip_and_are_summed_up(choices in prop::collection::vec(any::<u8>(), 0..2000)) {

@@ -133,16 +133,31 @@ fn lenient_reading_accepts_what_the_open_readers_accept() {
     // Name, and what lenient reading says it passed over; None: refused (spec: klr 3.1).
     let expected = [
         ("034_arity_noncanonical.cbor", Some("the number of fields takes two bytes, at byte 0")),
-        ("048_nat_noncanonical.cbor", Some("a number or length is not in its shortest form, at byte 4 in opcode")),
+        (
+            "048_nat_noncanonical.cbor",
+            Some("a number or length is not in its shortest form, at byte 4 in opcode"),
+        ),
         ("057_int_uint64_max.cbor", None),
         ("059_float_f64.cbor", None),
         ("063_string_over_limit.cbor", Some("a string has 65537 bytes, at byte 4 in dst")),
         ("064_string_over_limit_head_only.cbor", None),
-        ("067_string_bad_utf8.cbor", Some("a string is not UTF-8; the wrong bytes were replaced, at byte 4 in dst")),
-        ("068_string_noncanonical.cbor", Some("a number or length is not in its shortest form, at byte 4 in dst")),
+        (
+            "067_string_bad_utf8.cbor",
+            Some("a string is not UTF-8; the wrong bytes were replaced, at byte 4 in dst"),
+        ),
+        (
+            "068_string_noncanonical.cbor",
+            Some("a number or length is not in its shortest form, at byte 4 in dst"),
+        ),
         ("076_option_lo2.cbor", None),
-        ("077_option_none_arity1.cbor", Some("an option announces a wrong number of fields, at byte 6 in lineEnd")),
-        ("081_prop_empty_arrays_tensorname.cbor", Some("two empty arrays stand where proofs take no bytes, at byte 39 in addressRotation")),
+        (
+            "077_option_none_arity1.cbor",
+            Some("an option announces a wrong number of fields, at byte 6 in lineEnd"),
+        ),
+        (
+            "081_prop_empty_arrays_tensorname.cbor",
+            Some("two empty arrays stand where proofs take no bytes, at byte 39 in addressRotation"),
+        ),
         ("084_trailing_byte.cbor", Some("1 bytes follow the value, at byte 14")),
     ];
     let vectors = vectors("malformed");

@@ -131,7 +131,11 @@ fn select_module(core: &Core, frontend: &Frontend) -> Result<String> {
     writeln!(text, "pub(crate) const CONTENTS_TAG: u8 = {};\n", contents.tag)?;
     writeln!(text, "/// `Contents` as schemas 2.24 and head number it.")?;
     writeln!(text, "pub(crate) static CONTENTS: TypeInfo = TypeInfo {{")?;
-    writeln!(text, "name: {:?}, kind: Kind::Union, tag: Some(CONTENTS_TAG), lo: 0, ctors: &[", contents.name)?;
+    writeln!(
+        text,
+        "name: {:?}, kind: Kind::Union, tag: Some(CONTENTS_TAG), lo: 0, ctors: &[",
+        contents.name
+    )?;
     for ctor in &contents.ctors {
         let print = ctor.print.as_ref().unwrap_or(&ctor.name);
         let (name, arity) = (&ctor.name, ctor.fields.len());

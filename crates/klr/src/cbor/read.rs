@@ -247,10 +247,8 @@ impl<'a> Reader<'a> {
         let ctor = &ty.ctors[0];
         let head_arity = ctor.arity + ctor.added.len() as u8;
         let expected = if self.schema == Some(Schema::Head) { head_arity } else { ctor.arity };
-        let reference = Some(format!(
-            "Expecting {name}:({tag},{},{expected}) got:({found_tag},{lo},{arity})",
-            ty.lo
-        ));
+        let reference =
+            Some(format!("Expecting {name}:({tag},{},{expected}) got:({found_tag},{lo},{arity})", ty.lo));
         if found_tag != tag || lo != ty.lo || (arity != ctor.arity && arity != head_arity) {
             let found = (found_tag, lo, arity);
             return Err(self.fail_at(ErrorKind::WrongType { ty, found }, start, reference));
@@ -258,8 +256,7 @@ impl<'a> Reader<'a> {
         if ctor.added.is_empty() {
             return Ok(false);
         }
-        let (schema, head) =
-            if arity == head_arity { (Schema::Head, true) } else { (Schema::V2_24, false) };
+        let (schema, head) = if arity == head_arity { (Schema::Head, true) } else { (Schema::V2_24, false) };
         if self.admits(schema) {
             return Ok(head);
         }
@@ -407,7 +404,8 @@ impl<'a, T: ?Sized> Seen<'a, T> {
         let key = rest.first_chunk::<KEY>()?;
         let mut hash = 0u64;
         for part in key.as_chunks::<4>().0 {
-            hash = (hash.rotate_left(13) ^ u64::from(u32::from_le_bytes(*part))).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            hash = (hash.rotate_left(13) ^ u64::from(u32::from_le_bytes(*part)))
+                .wrapping_mul(0x9E37_79B9_7F4A_7C15);
         }
         Some((hash >> (64 - SEEN.trailing_zeros())) as usize)
     }
@@ -458,9 +456,7 @@ impl<'a> Source<'a> for Reader<'a> {
                 return Ok(false);
             }
             let arity = ctor.arity + ctor.added.len() as u8;
-            if !ctor.added.is_empty()
-                && *head == [TAG, tag, ty.lo, 0x80 | arity]
-                && self.admits(Schema::Head)
+            if !ctor.added.is_empty() && *head == [TAG, tag, ty.lo, 0x80 | arity] && self.admits(Schema::Head)
             {
                 self.rest = rest;
                 return Ok(true);
@@ -650,7 +646,8 @@ impl<'a> Source<'a> for Reader<'a> {
         let found = self.slow_tag(&CONTENTS, "Could not read tag".to_string())?;
         let (tag, lo, arity) = found;
         if tag != CONTENTS_TAG || arity != 1 {
-            let reference = if tag == CONTENTS_TAG { "Wrong number of elements" } else { "Unexpected type tag" };
+            let reference =
+                if tag == CONTENTS_TAG { "Wrong number of elements" } else { "Unexpected type tag" };
             let kind = ErrorKind::WrongType { ty: &CONTENTS, found };
             return Err(self.fail_at(kind, start, Some(reference.to_string())));
         }

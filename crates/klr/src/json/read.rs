@@ -255,6 +255,7 @@ impl<'a> Source<'a> for Reader<'a> {
 
     fn close(&mut self) -> Result<(), Failed> {
         self.member = None;
+        self.path.whole();
         if let Some(Frame::Object { token, asked, .. }) = self.frames.pop() {
             let end = self.token(token).next;
             let mut key = token + 1;

@@ -151,7 +151,11 @@ impl Parser<'_> {
             loop {
                 let Some(&bracket) = open.last() else {
                     self.blank();
-                    return if self.at == self.text.len() { Ok(()) } else { self.problem("text follows the value") };
+                    return if self.at == self.text.len() {
+                        Ok(())
+                    } else {
+                        self.problem("text follows the value")
+                    };
                 };
                 self.blank();
                 if self.closes(bracket) {

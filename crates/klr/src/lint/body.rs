@@ -72,9 +72,7 @@ fn body<'a>(blocks: &'a [Block<'a>], path: &str, walk: &mut Walk<'_>) {
     }
     for (index, block) in blocks.iter().enumerate() {
         let path = format!("{path}[{index}]");
-        let branch = |stmt: &Stmt<'_>| {
-            matches!(stmt, Stmt::Oper { op: Operator::CmpBranch(branch), .. } if branch.op == BrCmpOp::Always)
-        };
+        let branch = |stmt: &Stmt<'_>| matches!(stmt, Stmt::Oper { op: Operator::CmpBranch(branch), .. } if branch.op == BrCmpOp::Always);
         if block.no_reorder && !block.body.last().is_some_and(branch) {
             walk.at(&path);
             walk.report(&NO_REORDER, "a noReorder block does not end in an unconditional branch".to_string());
@@ -105,8 +103,8 @@ fn statement(stmt: &Stmt<'_>, path: &str, names: &Names<'_>, walk: &mut Walk<'_>
         walk.report(&OPERATOR, format!("operator {name} (kind {kind}) has no BIR form"));
     }
     walk.forms = lowered;
-    walk.refuse_dynamic = lowered
-        && !matches!(op, Operator::NcCopy(_) | Operator::NcDmaCopy(_) | Operator::DmaTranspose(_));
+    walk.refuse_dynamic =
+        lowered && !matches!(op, Operator::NcCopy(_) | Operator::NcDmaCopy(_) | Operator::DmaTranspose(_));
     stmt.write(walk);
     walk.at(path);
     Check { path, names, walk }.operator(op);
@@ -160,7 +158,8 @@ impl Check<'_, '_, '_> {
                     self.report(name, "dgeMode", &DMA_DYNAMIC, message);
                 }
                 if op.engine != Engine::Unassigned && op.dge_mode != HARDWARE {
-                    let message = format!("engine {} needs dgeMode {HARDWARE}, not {}", op.engine, op.dge_mode);
+                    let message =
+                        format!("engine {} needs dgeMode {HARDWARE}, not {}", op.engine, op.dge_mode);
                     self.report(name, "engine", &DMA_ENGINE, message);
                 }
             }
@@ -248,7 +247,11 @@ impl Check<'_, '_, '_> {
                 self.report(name, field, &DYNAMIC, message);
             }
             if let Some(ScalarOffset::Reg(register)) = access.scalar_offset {
-                self.register(name, &format!("{field}.abstract.access.birPattern.access.scalarOffset"), register);
+                self.register(
+                    name,
+                    &format!("{field}.abstract.access.birPattern.access.scalarOffset"),
+                    register,
+                );
             }
         }
     }

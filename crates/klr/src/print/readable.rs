@@ -366,7 +366,11 @@ impl Sink for Printer<'_> {
     }
 
     fn unknown(&mut self, value: &Unknown<'_>) {
-        self.word(format!("unknown contents {}: {}", value.lo, crate::cbor::diagnostic(value.payload).trim_end()));
+        self.word(format!(
+            "unknown contents {}: {}",
+            value.lo,
+            crate::cbor::diagnostic(value.payload).trim_end()
+        ));
     }
 
     fn checked(&mut self, value: Checked<'_>) -> bool {

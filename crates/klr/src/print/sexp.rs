@@ -20,8 +20,12 @@ pub fn sexp(value: &dyn Tree<'_>) -> String {
 #[derive(Clone, Copy)]
 enum Frame {
     /// Fields are separated by blanks; how many were there.
-    Fields { count: usize },
-    Items { count: usize },
+    Fields {
+        count: usize,
+    },
+    Items {
+        count: usize,
+    },
     Bare,
 }
 

@@ -10,7 +10,11 @@ pub(super) enum Expr<'a> {
     Int(i64),
     Float(Real),
     Str(&'a str),
-    Tensor { shape: Vec<Expr<'a>>, dtype: &'a str, name: Option<&'a str> },
+    Tensor {
+        shape: Vec<Expr<'a>>,
+        dtype: &'a str,
+        name: Option<&'a str>,
+    },
     /// A name, maybe dotted.
     Name(&'a str),
     Attr(Box<Expr<'a>>, &'a str),
@@ -24,10 +28,21 @@ pub(super) enum Expr<'a> {
     Binary(Operator, Box<Expr<'a>>, Box<Expr<'a>>),
     Compare(Box<Expr<'a>>, Vec<(&'static str, Expr<'a>)>),
     Unary(Prefix, Box<Expr<'a>>),
-    If { test: Box<Expr<'a>>, body: Box<Expr<'a>>, orelse: Box<Expr<'a>> },
-    Call { f: Box<Expr<'a>>, args: Vec<Expr<'a>>, keywords: Vec<Keyword<'a>> },
+    If {
+        test: Box<Expr<'a>>,
+        body: Box<Expr<'a>>,
+        orelse: Box<Expr<'a>>,
+    },
+    Call {
+        f: Box<Expr<'a>>,
+        args: Vec<Expr<'a>>,
+        keywords: Vec<Keyword<'a>>,
+    },
     Starred(Box<Expr<'a>>),
-    Format { expr: Box<Expr<'a>>, conversion: Option<char> },
+    Format {
+        expr: Box<Expr<'a>>,
+        conversion: Option<char>,
+    },
     Joined(Vec<Expr<'a>>),
 }
 

@@ -192,15 +192,10 @@ pub(super) mod old {
             Kind::Assign { x, ty: None, e: Some(e) } => StmtKind::Assign(vec![expr(x)], expr(e)),
             // Neither type nor value: nothing is left but the name.
             Kind::Assign { x, ty: None, e: None } => StmtKind::Expr(expr(x)),
-            Kind::IfStm { e, thn, els } => {
-                StmtKind::If { test: expr(e), then: stmts(thn), els: stmts(els) }
+            Kind::IfStm { e, thn, els } => StmtKind::If { test: expr(e), then: stmts(thn), els: stmts(els) },
+            Kind::ForLoop { x, iter, body } => {
+                StmtKind::For { target: expr(x), iter: expr(iter), body: stmts(body), orelse: Vec::new() }
             }
-            Kind::ForLoop { x, iter, body } => StmtKind::For {
-                target: expr(x),
-                iter: expr(iter),
-                body: stmts(body),
-                orelse: Vec::new(),
-            },
             Kind::BreakLoop => StmtKind::Break,
             Kind::ContinueLoop => StmtKind::Continue,
         }
@@ -304,9 +299,7 @@ pub(super) mod head {
             ExprKind::Conj { left, right } => {
                 Expr::Binary(Operator::AND, boxed_expr(left), boxed_expr(right))
             }
-            ExprKind::Disj { left, right } => {
-                Expr::Binary(Operator::OR, boxed_expr(left), boxed_expr(right))
-            }
+            ExprKind::Disj { left, right } => Expr::Binary(Operator::OR, boxed_expr(left), boxed_expr(right)),
             ExprKind::IfExp { test, tru, fls } => {
                 Expr::If { test: boxed_expr(test), body: boxed_expr(tru), orelse: boxed_expr(fls) }
             }
@@ -360,15 +353,11 @@ pub(super) mod head {
             Kind::Assert { e, msg } => StmtKind::Assert(expr(e), msg.map(expr)),
             Kind::Ret(e) => StmtKind::Return(expr(e)),
             Kind::Declare { x, ty } => StmtKind::Annotated(Expr::Name(x), expr(ty), None),
-            Kind::LetM { ref p, ty: Some(ty), e } => {
-                StmtKind::Annotated(pattern(p), expr(ty), Some(expr(e)))
-            }
+            Kind::LetM { ref p, ty: Some(ty), e } => StmtKind::Annotated(pattern(p), expr(ty), Some(expr(e))),
             Kind::LetM { ref p, ty: None, e } => StmtKind::Assign(vec![pattern(p)], expr(e)),
             Kind::SetM { x, e, accum: true } => StmtKind::Augmented(expr(x), "+", expr(e)),
             Kind::SetM { x, e, accum: false } => StmtKind::Assign(vec![expr(x)], expr(e)),
-            Kind::IfStm { e, thn, els } => {
-                StmtKind::If { test: expr(e), then: stmts(thn), els: stmts(els) }
-            }
+            Kind::IfStm { e, thn, els } => StmtKind::If { test: expr(e), then: stmts(thn), els: stmts(els) },
             Kind::ForLoop { x, ref iter, body } => StmtKind::For {
                 target: Expr::Name(x),
                 iter: iterator(iter),

@@ -211,15 +211,10 @@ pub(super) mod old {
             Kind::AnnAssign { x, annotation, value } => {
                 StmtKind::Annotated(expr(x), expr(annotation), value.map(expr))
             }
-            Kind::IfStm { e, thn, els } => {
-                StmtKind::If { test: expr(e), then: stmts(thn), els: stmts(els) }
+            Kind::IfStm { e, thn, els } => StmtKind::If { test: expr(e), then: stmts(thn), els: stmts(els) },
+            Kind::ForLoop { x, iter, body, orelse } => {
+                StmtKind::For { target: expr(x), iter: expr(iter), body: stmts(body), orelse: stmts(orelse) }
             }
-            Kind::ForLoop { x, iter, body, orelse } => StmtKind::For {
-                target: expr(x),
-                iter: expr(iter),
-                body: stmts(body),
-                orelse: stmts(orelse),
-            },
             Kind::BreakLoop => StmtKind::Break,
             Kind::ContinueLoop => StmtKind::Continue,
         }
@@ -356,15 +351,10 @@ pub(super) mod head {
             Kind::AnnAssign { x, annotation, value } => {
                 StmtKind::Annotated(expr(x), expr(annotation), value.map(expr))
             }
-            Kind::IfStm { e, thn, els } => {
-                StmtKind::If { test: expr(e), then: stmts(thn), els: stmts(els) }
+            Kind::IfStm { e, thn, els } => StmtKind::If { test: expr(e), then: stmts(thn), els: stmts(els) },
+            Kind::ForLoop { x, iter, body, orelse } => {
+                StmtKind::For { target: expr(x), iter: expr(iter), body: stmts(body), orelse: stmts(orelse) }
             }
-            Kind::ForLoop { x, iter, body, orelse } => StmtKind::For {
-                target: expr(x),
-                iter: expr(iter),
-                body: stmts(body),
-                orelse: stmts(orelse),
-            },
             Kind::BreakLoop => StmtKind::Break,
             Kind::ContinueLoop => StmtKind::Continue,
             Kind::WhileLoop { test, body, orelse } => {

@@ -46,8 +46,12 @@ impl<'f> Source<'f> {
     }
 
     fn kernel(&mut self, kernel: &'f Kernel<'_>) {
-        let unverified = if kernel.schema == "head" { " (unverified: no file of it was ever seen)" } else { "" };
-        self.comment(&format!("{} kernel {}, schema {}{unverified}", kernel.tree, kernel.entry, kernel.schema));
+        let unverified =
+            if kernel.schema == "head" { " (unverified: no file of it was ever seen)" } else { "" };
+        self.comment(&format!(
+            "{} kernel {}, schema {}{unverified}",
+            kernel.tree, kernel.entry, kernel.schema
+        ));
         for (what, values) in &kernel.remarks {
             let mut printer = Printer::new();
             printer.list(values);
@@ -121,7 +125,12 @@ impl<'f> Source<'f> {
     }
 
     fn function(&mut self, function: &'f Function<'_>) {
-        self.comment(&format!("{} ({}:{})", function.name, function.file.unwrap_or("unknown"), function.line));
+        self.comment(&format!(
+            "{} ({}:{})",
+            function.name,
+            function.file.unwrap_or("unknown"),
+            function.line
+        ));
         if self.style.source
             && let Some(source) = function.source
         {
@@ -166,7 +175,8 @@ impl<'f> Source<'f> {
 
     /// Ends a line with the position of its statement.
     fn end(&mut self, pos: &Pos<'_>, lines: Lines) {
-        let known = (pos.line, pos.column, pos.line_end.unwrap_or(0), pos.column_end.unwrap_or(0)) != (0, 0, 0, 0);
+        let known =
+            (pos.line, pos.column, pos.line_end.unwrap_or(0), pos.column_end.unwrap_or(0)) != (0, 0, 0, 0);
         if self.style.positions != Positions::Off && known {
             let text = self.position(pos, lines);
             self.push("  # ");
@@ -184,7 +194,10 @@ impl<'f> Source<'f> {
         if self.style.positions == Positions::File {
             let (file, first) = self.fun.unwrap_or((None, 1));
             let line = first.saturating_add(pos.line - 1);
-            return format!("{}:{line}", pos.filename.or(file).unwrap_or("unknown").replace(char::is_control, "?"));
+            return format!(
+                "{}:{line}",
+                pos.filename.or(file).unwrap_or("unknown").replace(char::is_control, "?")
+            );
         }
         match (pos.line_end, pos.column_end) {
             (None, None) => format!("{}:{}", pos.line, pos.column),
