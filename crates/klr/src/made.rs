@@ -218,7 +218,7 @@ pub fn write_kernel(instructions: usize, seed: u64, stream: &mut dyn io::Write) 
         false.write(&mut writer);
         writer.list(count);
         let mut live: Vec<&TensorName<'_>> =
-            (0..LIVE).map(|at| &*arena.alloc(tensor(&mut dice, at, &arena))).collect();
+            (0..LIVE).map(|at| arena.alloc(tensor(&mut dice, at, &arena))).collect();
         for index in start..start + count {
             if index % 4 == 0 {
                 let at = dice.roll(LIVE as u64) as usize;

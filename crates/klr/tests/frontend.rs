@@ -1,5 +1,7 @@
 //! Files of the public 0.0.12 tool: syntax trees of kernels, call sites, and what its crashes left.
 
+#![allow(clippy::print_stderr, reason = "tests say what they skip")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

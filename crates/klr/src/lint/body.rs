@@ -188,11 +188,11 @@ impl Check<'_, '_, '_> {
             | Operator::ReduceScatter(op)
             | Operator::CollectivePermuteImplicit(op)
             | Operator::CollectivePermuteImplicitReduce(op)
-            | Operator::AllToAll(op) => {
-                if !matches!(op.replica_group, ReplicaGroup::Literal(_)) {
-                    let message = "the replica group is not literal".to_string();
-                    self.report(name, "replicaGroup", &REPLICA_GROUP, message);
-                }
+            | Operator::AllToAll(op)
+                if !matches!(op.replica_group, ReplicaGroup::Literal(_)) =>
+            {
+                let message = "the replica group is not literal".to_string();
+                self.report(name, "replicaGroup", &REPLICA_GROUP, message);
             }
             _ => {}
         }
