@@ -1,9 +1,9 @@
 //! The file: version, metadata and contents, and which payload the contents have (spec: klr 4, 13.2).
 
-use crate::arena::Arena;
 pub(crate) use crate::generated::select::{CONTENTS, CONTENTS_TAG, FILE_VERSION, FORMATS, SELECT};
 use crate::ir::{KLRFile, KLRMetaData, Kernel, LncKernel};
-use crate::node::{Failed, Node, Sink, Source, TypeEntry, TypeInfo, Typed, read_tree, record};
+use crate::macros::record;
+use crate::node::{Failed, Node, Sink, Source, TypeEntry, TypeInfo, Typed, read_tree};
 use crate::{ir, nki_0_0_12, nki_head, python_0_0_12, python_head};
 
 record! {
@@ -237,12 +237,4 @@ pub fn find_type(name: &str) -> Option<&'static TypeEntry> {
             .find(|(found, entry)| *found == schema && entry.info.name == name)
             .map(|(_, entry)| entry),
     }
-}
-
-#[allow(dead_code, reason = "shows that decoded files can go to other threads")]
-fn is_shareable(file: &File<'_>, arena: Arena) {
-    fn sync<T: Send + Sync>(_: &T) {}
-    fn send<T: Send>(_: T) {}
-    sync(file);
-    send(arena);
 }

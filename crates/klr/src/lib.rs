@@ -43,6 +43,7 @@ mod generated;
 pub mod info;
 pub mod json;
 pub mod lint;
+mod macros;
 pub mod made;
 pub mod node;
 mod path;

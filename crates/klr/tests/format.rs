@@ -362,3 +362,12 @@ fn json_errors_have_a_place() {
     let shape = klr::json::from_str::<Shape<'_>>("{\"freeDims\": [4], \"parDim\": 2}", &arena);
     assert_eq!(shape, Ok(Shape { par_dim: 2, free_dims: &[4] }), "members may come in any order");
 }
+
+#[test]
+fn values_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    fn sent<T: Send>() {}
+    shared::<File<'_>>();
+    shared::<&dyn klr::Tree<'_>>();
+    sent::<Arena>();
+}

@@ -6,7 +6,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::files;
+use common::{files, parse_as_python};
 use klr::print::python::{Positions, Style, python};
 use klr::{Arena, Contents, Error, File, Options, Read};
 
@@ -106,21 +106,6 @@ fn python_text_of_made_files() {
     }
     let golden = std::fs::read_to_string(&path).expect("the golden text; BLESS=1 writes it");
     assert_eq!(all, golden, "BLESS=1 writes the golden text anew");
-}
-
-/// Has Python parse the texts, where there is a Python.
-fn parse_as_python(texts: &[(String, String)]) {
-    use std::io::Write;
-    use std::process::{Command, Stdio};
-    const PROGRAM: &str = "import ast, sys\nfor text in sys.stdin.read().split('\\0'): ast.parse(text)";
-    let python = Command::new("python3").args(["-c", PROGRAM]).stdin(Stdio::piped()).spawn();
-    let Ok(mut child) = python else {
-        eprintln!("skipped: there is no python3 to parse the texts");
-        return;
-    };
-    let all: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
-    child.stdin.take().expect("stdin is piped").write_all(all.join("\0").as_bytes()).expect("python3 reads");
-    assert!(child.wait().expect("python3 ends").success(), "{texts:#?}");
 }
 
 #[test]

@@ -181,7 +181,7 @@ impl Module<'_> {
         let uses = ["choice", "group", "record", "types", "union"];
         let groups = !self.groups.is_empty();
         let macros: Vec<&str> = uses.into_iter().filter(|name| groups || *name != "group").collect();
-        writeln!(text, "use crate::node::{{{}}};", macros.join(", "))?;
+        writeln!(text, "use crate::macros::{{{}}};", macros.join(", "))?;
         let used = |word: &str| self.types.iter().any(|row| row.all_fields().any(|f| f.ty.contains(word)));
         let values = [("Added<", "Added"), ("Float", "Float"), ("Prop", "Prop"), ("Double", "Real")];
         let values: Vec<&str> =

@@ -2,8 +2,8 @@
 
 //! The kernel IR: types of the Core schemas 2.24 and head (spec: klr 2).
 
+use crate::macros::{choice, group, record, types, union};
 use crate::node::{Added, Float, Prop};
-use crate::node::{choice, group, record, types, union};
 
 record! {
     /// `Pos`: record, tag 100.

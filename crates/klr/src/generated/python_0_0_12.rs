@@ -2,8 +2,8 @@
 
 //! Front-end tree of Python kernels, schema 0.0.12 (2025-06-30 to 2025-07-12; spec: klr 13).
 
+use crate::macros::{choice, record, types, union};
 use crate::node::Real;
-use crate::node::{choice, record, types, union};
 
 record! {
     /// `Pos`: record, tag 100.

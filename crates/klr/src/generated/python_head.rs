@@ -2,8 +2,8 @@
 
 //! Front-end tree of Python kernels, schema head (2026-01-21 to 2026-03-25; spec: klr 13).
 
+use crate::macros::{choice, record, types, union};
 use crate::node::Real;
-use crate::node::{choice, record, types, union};
 
 record! {
     /// `Pos`: record, tag 100.

@@ -36,7 +36,7 @@ use crate::text::Text;
 /// };
 /// assert_eq!(
 ///     klr::print::readable(&klr::ir::Operator::TensorScalar(&record)),
-///     "tensorScalar(dst = reg(1), src = reg(2), imm0 = imm(float32(0.5)), op0 = mult, reverse = none, engine = dve)\n"
+///     "tensorScalar(dst = reg(1), src = reg(2), imm0 = imm.float32(0.5), op0 = mult, reverse = none, engine = dve)\n"
 /// );
 /// ```
 #[must_use]
@@ -214,22 +214,25 @@ fn finished(kind: GroupKind, group: Group) -> Doc {
     Doc::Group(group)
 }
 
-/// `ctor(payload)`; the fields of a payload that is a record stand in its place.
+/// `ctor(payload)`; the fields of a payload that is a record stand in its place, and of a payload that is a union both
+/// constructors are joined: `abstract.birPattern(...)`.
 fn union(ty: &'static TypeInfo, ctor: usize, mut group: Group) -> Doc {
     let arity = ty.ctors[ctor].arity;
     if arity == 0 {
         return Doc::Text(ty.ctors[ctor].name.to_string());
     }
     if arity == 1
-        && let Some((name, payload)) = group.items.pop()
+        && let Some((_, payload)) = group.items.pop()
     {
         match payload {
-            Doc::Group(inner) if inner.close == ")" && inner.open.starts_with(|c: char| c.is_uppercase()) => {
+            Doc::Group(inner) if inner.close == ")" && inner.open.len() > 1 => {
+                if inner.open.starts_with(char::is_lowercase) {
+                    group.open = format!("{}.{}", ty.ctors[ctor].name, inner.open);
+                }
                 group.items = inner.items;
             }
             payload => group.items.push((None, payload)),
         }
-        let _ = name;
     }
     Doc::Group(group)
 }

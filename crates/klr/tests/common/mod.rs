@@ -1,5 +1,5 @@
 //! Test vectors: one JSON object for each line.
-#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(dead_code, clippy::print_stderr, reason = "each test file uses a part; tests say what they skip")]
 
 use serde_json::Value;
 
@@ -53,4 +53,29 @@ pub(crate) fn files(folder: &std::path::Path) -> Vec<(String, Vec<u8>)> {
         .collect();
     files.sort();
     files
+}
+
+/// Has Python parse the texts, where there is a Python.
+pub(crate) fn parse_as_python(texts: &[(String, String)]) {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+    // Where the text has the source of its function as a comment, the printed function is the same tree.
+    const PROGRAM: &str = r#"
+import ast, sys, textwrap
+for text in sys.stdin.read().split('\0'):
+    module = ast.parse(text)
+    source = '\n'.join(line[4:] for line in text.split('\n') if line.startswith('# | '))
+    if source:
+        [printed] = [node for node in module.body if isinstance(node, ast.FunctionDef)]
+        [original] = ast.parse(textwrap.dedent(source)).body
+        assert ast.dump(printed) == ast.dump(original), text
+"#;
+    let python = Command::new("python3").args(["-c", PROGRAM]).stdin(Stdio::piped()).spawn();
+    let Ok(mut child) = python else {
+        eprintln!("skipped: there is no python3 to parse the texts");
+        return;
+    };
+    let all: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+    child.stdin.take().expect("stdin is piped").write_all(all.join("\0").as_bytes()).expect("python3 reads");
+    assert!(child.wait().expect("python3 ends").success(), "{texts:#?}");
 }
