@@ -34,6 +34,18 @@ fn encode(bencher: Bencher<'_, '_>) {
     bencher.counter(BytesCount::of_slice(&bytes)).bench(|| klr::encode(black_box(&file)));
 }
 
+#[divan::bench(sample_count = 20)]
+fn encode_into_the_same_memory(bencher: Bencher<'_, '_>) {
+    let bytes = file();
+    let arena = Arena::new();
+    let file = klr::read::<File<'_>>(&bytes, &arena, &Options::new()).expect("it decodes").value;
+    let mut written = Vec::new();
+    bencher.counter(BytesCount::of_slice(&bytes)).bench_local(|| {
+        written.clear();
+        klr::encode_into(black_box(&file), &mut written);
+    });
+}
+
 #[divan::bench(sample_count = 5)]
 fn print_compat(bencher: Bencher<'_, '_>) {
     let bytes = file();

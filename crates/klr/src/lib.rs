@@ -227,15 +227,23 @@ pub(crate) fn no_such_type(name: &str) -> Error {
 /// Writes a value as CBOR.
 #[must_use]
 pub fn encode<'a, T: Node<'a>>(value: &T) -> Vec<u8> {
-    let mut writer = Writer::for_one_value();
+    let mut writer = Writer::for_one_value(Vec::new());
     value.write(&mut writer);
     writer.into_bytes()
+}
+
+/// Writes a value as CBOR at the end of `bytes`. For many values, or a long one again and again, this saves the time
+/// that fresh memory takes.
+pub fn encode_into<'a, T: Node<'a>>(value: &T, bytes: &mut Vec<u8>) {
+    let mut writer = Writer::for_one_value(std::mem::take(bytes));
+    value.write(&mut writer);
+    *bytes = writer.into_bytes();
 }
 
 /// Writes a value of a type known at run time as CBOR.
 #[must_use]
 pub fn encode_tree(value: &dyn Tree<'_>) -> Vec<u8> {
-    let mut writer = Writer::for_one_value();
+    let mut writer = Writer::for_one_value(Vec::new());
     value.encode(&mut writer);
     writer.into_bytes()
 }

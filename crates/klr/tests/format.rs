@@ -329,6 +329,9 @@ fn long_kernels_read_back() {
         klr::read::<File<'_>>(&bytes, &arena, &Options::new().schema(Schema::V2_24)).expect("it reads");
     assert!(file.notes.is_empty(), "{:?}", file.notes);
     assert_eq!(klr::encode(&file.value), bytes);
+    let mut written = b"before".to_vec();
+    klr::encode_into(&file.value, &mut written);
+    assert_eq!(written.strip_prefix(b"before"), Some(&bytes[..]));
     let info = klr::info::info(&file).kernel.expect("a kernel");
     assert_eq!((info.cores, info.blocks, info.statements), (1, 3, 2500));
 }

@@ -42,8 +42,8 @@ impl Writer {
     }
 
     /// A writer for one value, which holds all tensors in it: the same address is the same tensor.
-    pub(crate) fn for_one_value() -> Self {
-        Writer { one_value: true, ..Self::default() }
+    pub(crate) fn for_one_value(bytes: Vec<u8>) -> Self {
+        Writer { bytes, one_value: true, ..Self::default() }
     }
 
     /// What was written so far.
