@@ -9,6 +9,7 @@ mod features;
 mod fill;
 mod isa;
 mod json;
+mod klr;
 mod model;
 mod op_info;
 mod roles;
@@ -65,6 +66,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("targets", targets::generate),
     ("fill", fill::generate),
     ("isa", isa::generate),
+    ("klr", klr::generate),
 ];
 
 /// The first lines of every generated file.
