@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod dump;
 mod man;
 mod roundtrip;
 mod stats;
@@ -12,6 +13,7 @@ use crate::report::{Context, Result};
 pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
+    Dump(dump::Opts),
     Stats(stats::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
@@ -41,6 +43,7 @@ impl Command {
         match self {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
+            Command::Dump(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),

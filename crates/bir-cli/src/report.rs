@@ -297,6 +297,15 @@ impl Context {
     }
 }
 
+/// Nothing in a module has a name that was asked for.
+pub(crate) fn not_found(file: &str, what: &str, module: &bir::Module, name: &str) -> Box<Fault> {
+    let fault = Fault::new(format!("{file} has no {what} called `{name}`"));
+    match &bir_view::find::suggestions(module, name)[..] {
+        [] => fault,
+        near => fault.note(format!("near it: {}", near.join(", "))),
+    }
+}
+
 /// A place on one line: `FILE:LINE:COLUMN (PATH)`.
 struct Located<'a> {
     file: &'a str,
