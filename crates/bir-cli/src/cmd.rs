@@ -1,8 +1,10 @@
 //! The commands, one file each with its options and its `run`.
 
+mod asm;
 mod completions;
 mod demo;
 mod man;
+mod objdump;
 mod roundtrip;
 mod stats;
 
@@ -13,6 +15,8 @@ pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
     Stats(stats::Opts),
+    Objdump(objdump::Opts),
+    Asm(asm::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -42,6 +46,8 @@ impl Command {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Objdump(opts) => opts.run(context),
+            Command::Asm(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }
