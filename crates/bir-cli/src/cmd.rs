@@ -1,9 +1,11 @@
 //! The commands, one file each with its options and its `run`.
 
+mod asm;
 mod completions;
 mod demo;
 mod dump;
 mod man;
+mod objdump;
 mod roundtrip;
 mod stats;
 
@@ -15,6 +17,8 @@ pub(crate) enum Command {
     Roundtrip(roundtrip::Opts),
     Dump(dump::Opts),
     Stats(stats::Opts),
+    Objdump(objdump::Opts),
+    Asm(asm::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -45,6 +49,8 @@ impl Command {
             Command::Roundtrip(opts) => opts.run(context),
             Command::Dump(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Objdump(opts) => opts.run(context),
+            Command::Asm(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

@@ -99,6 +99,18 @@ impl Fault {
         fault
     }
 
+    /// A line of a text that is not what it should be; `column` counts characters from 1.
+    pub(crate) fn line(file: &str, line: usize, column: usize, text: &str, message: String) -> Box<Fault> {
+        let mut fault = Fault::new(message);
+        let shown = printable(text.as_bytes());
+        let start = (column - 1).saturating_sub(AROUND).min(shown.len());
+        let text: String = shown[start..].iter().take(2 * AROUND).collect();
+        let excerpt = Some(Excerpt { text, column: column - 1 - start });
+        let place = Place { line, column, path: String::new() };
+        fault.at = Some(Spot { file: file.to_owned(), place, excerpt });
+        fault
+    }
+
     /// A text that is not what it should be from `offset` on; `expected` is the line that should stand there, the
     /// same up to `column`.
     pub(crate) fn differs(
