@@ -4,6 +4,7 @@ mod asm;
 mod completions;
 mod demo;
 mod dump;
+mod klr;
 mod man;
 mod objdump;
 mod roundtrip;
@@ -19,6 +20,7 @@ pub(crate) enum Command {
     Stats(stats::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
+    Klr(klr::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -51,6 +53,7 @@ impl Command {
             Command::Stats(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
+            Command::Klr(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }
