@@ -5,7 +5,7 @@ use bir::ids::Ref;
 use bir::ids::{FuncId, LocId, QueueId, SetId};
 use bir::records::{Function, MemoryLocation, MemoryLocationSet, Queue, Register};
 use bir::{AliasEdge, CallBinding, Holder, ImmNumber, Storage, Sym, Value};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::{OddityKind, Reader, Unresolved};
 use crate::error::{ReadErrorKind, Result};
@@ -31,7 +31,9 @@ impl Reader<'_> {
         self.accesses.clear();
         let mut function: Function = self.record("an object: a function")?;
         function.nki = nki;
-        let is_main = !nki && self.module.str(function.name) == "main";
+        // The first function stands in for main until one is called so; NKI functions may come before it.
+        let is_main = !nki && (!self.function_read || self.module.str(function.name) == "main");
+        self.function_read |= !nki;
         self.module[id] = function;
         self.link_aliases(id)?;
         for (name, inst) in self.inst_names.firsts() {
@@ -82,10 +84,8 @@ impl Reader<'_> {
         for block in &queue.blocks {
             self.module[block].holder = Holder::Queue(id);
         }
-        for holder in &mut self.early_names {
-            if *holder == self.outermost {
-                *holder = Holder::Queue(id);
-            }
+        if let Some(last) = self.early_names.last_mut().filter(|last| **last == self.outermost) {
+            *last = Holder::Queue(id);
         }
         self.module[id] = queue;
         Ok(id)
@@ -188,7 +188,6 @@ impl Reader<'_> {
     /// The list of aliases of the location that is read; resolved at the end of the function.
     pub(crate) fn aliases(&mut self) -> Result<()> {
         let source = self.current_location.expect("only locations have the key");
-        self.aliases.retain(|alias| alias.source != source);
         self.each_element("an array ('alias' must be a JSON array)", |r| {
             let alias = r.alias(source)?;
             r.aliases.push(alias);
@@ -229,12 +228,19 @@ impl Reader<'_> {
         self.adopt_old_aliases(function)?;
         let mut masks: HashMap<(LocId, LocId), u8> = HashMap::new();
         let mut order = Vec::new();
+        // Locations by set and name, each set looked at once.
+        let mut by_name: HashMap<(SetId, Sym), LocId> = HashMap::new();
+        let mut indexed: HashSet<SetId> = HashSet::new();
         for alias in std::mem::take(&mut self.aliases) {
             let found = match alias.set {
                 None => self.locations.get(alias.location),
                 Some(set) => self.sets.get(set).and_then(|set| {
-                    let locations = &self.module[set].memorylocations;
-                    locations.iter().copied().find(|id| self.module[*id].name == alias.location)
+                    if indexed.insert(set) {
+                        for id in &self.module[set].memorylocations {
+                            by_name.entry((set, self.module[id].name)).or_insert(id);
+                        }
+                    }
+                    by_name.get(&(set, alias.location)).copied()
                 }),
             };
             let Some(target) = found else {
@@ -324,6 +330,7 @@ impl Reader<'_> {
             let mut value = None;
             r.each_member(|r, key, at| match &*key {
                 "value" => {
+                    r.again |= value.is_some();
                     value = Some(r.get()?);
                     Ok(true)
                 }
@@ -342,9 +349,12 @@ impl Reader<'_> {
         }
         let at = self.lexer.pos();
         let mut set = Vec::new();
+        let mut seen = HashSet::new();
         self.each_member(|r, key, _| {
+            let name = r.intern(&key)?;
+            r.again |= !seen.insert(name);
             if r.get()? {
-                set.push(r.intern(&key)?);
+                set.push(name);
             }
             Ok(true)
         })?;
@@ -354,10 +364,18 @@ impl Reader<'_> {
 
     /// Call bindings: an object, or an array of pairs. spec: bir-json 3.3
     pub(crate) fn call_bindings(&mut self) -> Result<Vec<CallBinding>> {
-        let mut bindings = Vec::new();
-        let mut add = |call, locations: Vec<Sym>| {
+        let mut bindings: Vec<CallBinding> = Vec::new();
+        // A call that stands twice has the last list.
+        let mut index: HashMap<Sym, usize> = HashMap::new();
+        let mut repeated = false;
+        let mut add = |call: Sym, locations: Vec<Sym>| {
             let locations = locations.into_iter().map(Ref::named).collect();
-            bindings.push(CallBinding { call: Ref::named(call), locations });
+            let at = *index.entry(call).or_insert(bindings.len());
+            repeated |= at < bindings.len();
+            match bindings.get_mut(at) {
+                Some(binding) => binding.locations = locations,
+                None => bindings.push(CallBinding { call: Ref::named(call), locations }),
+            }
         };
         match self.lexer.peek() {
             b'{' => self.each_member(|r, key, _| {
@@ -386,6 +404,7 @@ impl Reader<'_> {
             })?,
             _ => return self.lexer.wrong_type("an object of lists of names, or an array of pairs"),
         }
+        self.again |= repeated;
         Ok(bindings)
     }
 
