@@ -24,7 +24,10 @@ fn everything() -> String {
         })
         .collect();
     let arguments = table::records().into_values().filter(|record| record.name.starts_with("arg_"));
-    insts.push(with(&inst("NoOp", "operands"), json!({"ins": arguments.map(|r| r.full()).collect::<Vec<_>>()})));
+    insts.push(with(
+        &inst("NoOp", "operands"),
+        json!({"ins": arguments.map(|r| r.full()).collect::<Vec<_>>()}),
+    ));
     canonical(&world_with(&insts).to_string())
 }
 
@@ -109,7 +112,9 @@ fn a_byte_order_mark_is_skipped() {
 
 #[test]
 fn what_is_no_module_is_refused() {
-    for text in ["", " ", "\u{feff}", "null", "[]", "7", "\"x\"", "{}", "{\"module\": {}}", "{\"x\": 1}", "tru"] {
+    for text in
+        ["", " ", "\u{feff}", "null", "[]", "7", "\"x\"", "{}", "{\"module\": {}}", "{\"x\": 1}", "tru"]
+    {
         let error = refuse(text);
         assert!(!error.kind.to_string().is_empty());
     }
@@ -132,7 +137,9 @@ fn odd_versions_matter_only_with_expressions() {
         assert_eq!(error.kind, ReadErrorKind::Version(version.as_u64().unwrap() as u32));
         let place = error.place(text.as_bytes());
         assert!(place.path.ends_with("order[0]"), "{place}");
-        assert!(error.to_string().contains("Check the version of bir json file - should be 1 (old) or 2 (new)"));
+        assert!(
+            error.to_string().contains("Check the version of bir json file - should be 1 (old) or 2 (new)")
+        );
     }
     // An expression that is only kept, as a part of an unknown member, is not decoded.
     let unknown = with(&without, json!({"version": 3, "unknown": {"order": [constant(1)]}}));
@@ -199,11 +206,15 @@ fn deep_nesting_is_refused() {
         assert!(error.place(text.as_bytes()).line >= 1);
     }
     // Cut off, and the value of a key that wants something else.
-    for key in ["functions", "queues", "attributes", "nki_functions", "call_to_physical_memlocs", "artifact_info"] {
+    for key in
+        ["functions", "queues", "attributes", "nki_functions", "call_to_physical_memlocs", "artifact_info"]
+    {
         refuse(&format!(r#"{{"{key}": {}"#, "[".repeat(deep)));
         refuse(&format!(r#"{{"{key}": {}"#, r#"{"functions":"#.repeat(deep)));
     }
-    for key in ["sync_info", "ins", "debug", "dependencies", "unroll_dependencies", "predicates", "order", "zzz"] {
+    for key in
+        ["sync_info", "ins", "debug", "dependencies", "unroll_dependencies", "predicates", "order", "zzz"]
+    {
         for open in ["[", r#"{"a":"#, r#"[{"kind":"#, r#"[["x", "Flow", "#] {
             let inst = format!(r#"{{"opcode": "NoOp", "{key}": {}"#, open.repeat(deep));
             refuse(&format!(r#"{{"functions": [{{"name": "f", "blocks": [{{"instructions": [{inst}"#));
@@ -223,7 +234,8 @@ fn the_deepest_nesting_that_is_read_fits_the_stack() {
     refuse(&format!(r#"{{"functions": [], "x": {}{}}}"#, "[".repeat(arrays + 1), "]".repeat(arrays + 1)));
 
     let most = |build: &dyn Fn(usize) -> String| {
-        let fits = |levels: &usize| bir_json::read(build(*levels).as_bytes(), &ReadOptions::default()).is_ok();
+        let fits =
+            |levels: &usize| bir_json::read(build(*levels).as_bytes(), &ReadOptions::default()).is_ok();
         (1..MAX_DEPTH).rev().find(fits).expect("one level fits")
     };
     let loops = most(&|levels| nested_loops(levels, ""));
@@ -276,7 +288,8 @@ fn names_of_a_megabyte_are_names() {
 
 /// Every reference that can name nothing, with the vendor's words where there are some.
 fn unresolved() -> Vec<(&'static str, Value, &'static str)> {
-    let access = |members| world_with(&[with(&inst("NoOp", "x"), json!({"ins": [with(&operand(), members)]}))]);
+    let access =
+        |members| world_with(&[with(&inst("NoOp", "x"), json!({"ins": [with(&operand(), members)]}))]);
     let one = |opcode: &str, members: Value| {
         let full = with(&inst(opcode, "x"), table::op(opcode).full());
         world_with(&[with(&full, members)])
@@ -301,8 +314,16 @@ fn unresolved() -> Vec<(&'static str, Value, &'static str)> {
     trigger["queues"][0]["blocks"][0]["instructions"][0]["dma_trigger"] = json!("ghost");
     vec![
         ("dependency", header(json!({"dependencies": [["ghost", "Flow"]]})), "Unknown dependency"),
-        ("second", header(json!({"dependencies": [["other", "Flow"], ["ghost", "Anti"]]})), "Unknown dependency"),
-        ("first", header(json!({"dependencies": [["ghost", "Anti"], ["other", "Flow"]]})), "Unknown dependency"),
+        (
+            "second",
+            header(json!({"dependencies": [["other", "Flow"], ["ghost", "Anti"]]})),
+            "Unknown dependency",
+        ),
+        (
+            "first",
+            header(json!({"dependencies": [["ghost", "Anti"], ["other", "Flow"]]})),
+            "Unknown dependency",
+        ),
         ("self", header(json!({"dependencies": [["x", "Flow"]]})), "this != former"),
         ("queue's", in_queue, "Unknown dependency"),
         (
@@ -310,13 +331,13 @@ fn unresolved() -> Vec<(&'static str, Value, &'static str)> {
             header(json!({"loop_carried_dependencies": [["ghost", "Flow", 2]]})),
             "Unknown loop-carried dependency",
         ),
-        (
-            "unroll",
-            header(json!({"unroll_dependencies": [["ghost", "Flow", [], []]]})),
-            "Unknown dependency",
-        ),
+        ("unroll", header(json!({"unroll_dependencies": [["ghost", "Flow", [], []]]})), "Unknown dependency"),
         ("queue", one("Load", json!({"queue": "ghost"})), "Queue does not exist!"),
-        ("trigger's queue", one("DMATrigger", json!({"queue": "ghost", "dma_blocks": []})), "Queue does not exist!"),
+        (
+            "trigger's queue",
+            one("DMATrigger", json!({"queue": "ghost", "dma_blocks": []})),
+            "Queue does not exist!",
+        ),
         ("switch's queue", one("SwitchQueueInstance", json!({"queue": "ghost"})), "Queue does not exist!"),
         ("DMA block", one("DMATrigger", json!({"dma_blocks": ["db0", "ghost"]})), "Block does not exist!"),
         ("trigger", trigger, ""),
@@ -371,7 +392,13 @@ fn unresolved_names_are_refused_with_the_vendors_words() {
     for (what, document, vendor) in unresolved() {
         let text = document.to_string();
         let error = refuse(&text);
-        let name = if what == "self" { "x" } else if what == "no call" { "other" } else { "ghost" };
+        let name = if what == "self" {
+            "x"
+        } else if what == "no call" {
+            "other"
+        } else {
+            "ghost"
+        };
         match &error.kind {
             ReadErrorKind::Unresolved { vendor: words, name: found, .. } => {
                 assert!(words.contains(vendor), "{what}: {words}");

@@ -70,7 +70,10 @@ fn duplicates_of_one_key() {
     in_time(&root(&many(|i| format!(r#""attributes": {{"a": {i}}}"#))));
     in_time(&noop(&many(|i| format!(r#""engine_id": {i}"#))));
     in_time(&noop(&many(|i| format!(r#""unknown": {i}"#))));
-    in_time(&function("", &format!(r#"{{"opcode": "Activation", {}}}"#, many(|i| format!(r#""scale": {i}"#)))));
+    in_time(&function(
+        "",
+        &format!(r#"{{"opcode": "Activation", {}}}"#, many(|i| format!(r#""scale": {i}"#))),
+    ));
 }
 
 #[test]
@@ -155,9 +158,8 @@ fn aliases() {
 
 #[test]
 fn terms_and_summands() {
-    let order = |terms: String| {
-        noop(&format!(r#""order": [{{"kind": "AffExprKind", "c": 0, "terms": [{terms}]}}]"#))
-    };
+    let order =
+        |terms: String| noop(&format!(r#""order": [{{"kind": "AffExprKind", "c": 0, "terms": [{terms}]}}]"#));
     in_time(&order(many(|i| format!(r#"{{"coeff": {i}, "idx": {{"kind": "AffIVKind", "axis": "i{i}"}}}}"#))));
     in_time(&order(many(|i| format!(r#"{{"coeff": {i}, "idx": {{"kind": "AffIVKind", "axis": "i"}}}}"#))));
     in_time(&order(many(|i| format!(r#"{{"coeff": {i}, "idx": {{"kind": "ShardIDKind", "ub": {i}}}}}"#))));
@@ -211,8 +213,7 @@ fn references_to_what_comes_later() {
 #[test]
 fn call_bindings() {
     let calls = many(|i| format!(r#"{{"opcode": "Call", "name": "c{i}", "target": "g"}}"#));
-    let locations =
-        many(|i| format!(r#"{{"name": "l{i}", "type": "DRAM", "addr": 0, "dims": [1]}}"#));
+    let locations = many(|i| format!(r#"{{"name": "l{i}", "type": "DRAM", "addr": 0, "dims": [1]}}"#));
     let functions = format!(
         r#"{{"name": "main", "blocks": [{{"name": "b", "instructions": [{calls}]}}]}},
         {{"name": "g", "blocks": [], "allocations":
@@ -258,10 +259,7 @@ fn names_that_collide() {
     let twice = |item: &dyn Fn(usize) -> String| format!("{}, {}", many(item), many(item));
     let blocks = twice(&|i| format!(r#"{{"name": "b{i}", "instructions": []}}"#));
     in_time(&format!(r#"{{"functions": [{{"name": "f", "blocks": [{blocks}]}}]}}"#));
-    in_time(&format!(
-        r#"{{"functions": [{}]}}"#,
-        twice(&|i| format!(r#"{{"name": "f{i}", "blocks": []}}"#))
-    ));
+    in_time(&format!(r#"{{"functions": [{}]}}"#, twice(&|i| format!(r#"{{"name": "f{i}", "blocks": []}}"#))));
     in_time(&format!(
         r#"{{"functions": [], "queues": [{}]}}"#,
         twice(&|i| format!(r#"{{"name": "q{i}", "blocks": []}}"#))

@@ -368,7 +368,8 @@ impl<'m> Compare<'m> {
             (Some(l), Some(r)) => self.debug(&place.key("debug"), (l, r))?,
             (l, r) => equal(&place.key("debug"), l.is_some(), r.is_some())?,
         }
-        let passes = |side: &Side<'m>, inst: &Instruction| inst.optin_passes.as_deref().map(|p| side.texts(p));
+        let passes =
+            |side: &Side<'m>, inst: &Instruction| inst.optin_passes.as_deref().map(|p| side.texts(p));
         equal(&place.key("optin_passes"), passes(&self.l, l), passes(&self.r, r))?;
         self.rare(place, (l, r))
     }
