@@ -6,6 +6,7 @@
 mod condition;
 mod enums;
 mod features;
+mod fill;
 mod json;
 mod model;
 mod op_info;
@@ -56,11 +57,12 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("enums", enums::generate),
     ("model", model::generate),
     ("json", json::generate),
+    ("features", features::generate),
     ("visit", visit::generate),
     ("roles", roles::generate),
     ("op_info", op_info::generate),
     ("targets", targets::generate),
-    ("features", features::generate),
+    ("fill", fill::generate),
 ];
 
 /// The first lines of every generated file.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bir_json::{Loaded, ReadOptions};
 use memmap2::Mmap;
 
-use crate::map::map;
+use crate::map::{map, release};
 use crate::report::{Context, Fault, Result};
 
 /// Most bytes of an input that are held in memory: of standard input, and of what a compressed file holds. A plain
@@ -105,7 +105,7 @@ impl Kind {
             return Kind::Utf16;
         }
         // Byte 1 of the preamble that starts a word. spec: isa-bundle 1
-        if bytes.len() >= 64 && bytes.len() % 64 == 0 && matches!(bytes[1], 0x10 | 0x11) {
+        if bytes.len() >= 64 && bytes.len().is_multiple_of(64) && matches!(bytes[1], 0x10 | 0x11) {
             return Kind::Words;
         }
         let first = bytes.iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r' | b'\n'));
@@ -200,8 +200,15 @@ impl Input {
                 );
             }
         }
-        let _progress = context.progress(format!("parsing {}", self.name));
-        bir_json::read(&self.bytes, options).map_err(|error| Fault::read(&self.name, &self.bytes, &error))
+        let progress = context.progress(format!("parsing {}", self.name));
+        let total = self.bytes.len();
+        let read = bir_json::read_with_progress(&self.bytes, options, &mut |done| {
+            progress.set(done, total);
+            if let Bytes::Mapped(map) = &self.bytes {
+                release(map, done);
+            }
+        });
+        read.map_err(|error| Fault::read(&self.name, &self.bytes, &error))
     }
 }
 

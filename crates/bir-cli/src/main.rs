@@ -6,7 +6,6 @@ mod map;
 mod output;
 mod progress;
 mod report;
-mod sample;
 
 use std::process::ExitCode;
 

@@ -25,7 +25,7 @@ impl OutputOpt {
     }
 }
 
-/// An output. Nothing is in its place before [`Output::finish`].
+/// An output. Nothing is in its place before `Output::write_with` has ended well.
 pub(crate) struct Output {
     name: String,
     sink: Sink,
@@ -84,6 +84,8 @@ fn open(path: &Path) -> io::Result<Sink> {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
+    // Said of the folder itself, the reason does not name a temporary file.
+    fs::metadata(folder)?;
     let mut builder = tempfile::Builder::new();
     builder.prefix(".bir-").suffix(".tmp");
     #[cfg(unix)]

@@ -6,7 +6,7 @@ use crate::error::{ReadErrorKind, Result};
 use crate::number::{Number, NumberErrorKind, parse_number};
 
 /// Deepest nesting of arrays and objects that is read.
-pub const MAX_DEPTH: usize = 512;
+pub const MAX_DEPTH: usize = 256;
 
 /// A cursor over JSON text. All methods that start a token skip white space first.
 #[derive(Clone)]

@@ -359,16 +359,18 @@ impl<'a> Reader<'a> {
         let mut ahead = self.lexer.clone();
         ahead.seek(object);
         ahead.enter()?;
-        while ahead.peek() == b'"' {
+        if ahead.take(b'}') {
+            return Ok(false);
+        }
+        loop {
             if ahead.key()? == key {
                 return Ok(true);
             }
             ahead.skip_value()?;
-            if !ahead.take(b',') {
-                break;
+            if !ahead.next_member()? {
+                return Ok(false);
             }
         }
-        Ok(false)
     }
 
     fn root(&mut self) -> Result<()> {

@@ -36,8 +36,10 @@ pub(crate) struct FeatureUse {
     pub(crate) queue_switches: u64,
     /// `Call`: words 0xD3.
     pub(crate) calls: u64,
-    /// DMA whose descriptors an engine or the hardware generates: words 0xD4.
+    /// DMA whose descriptors are generated on the device: words 0xD4.
     pub(crate) generated_dma: u64,
+    /// Those of them that convert the type.
+    pub(crate) casting_dma: u64,
 }
 
 /// The features that a module asks for by attribute or by its arch, in ascending order of their bits.
@@ -60,6 +62,7 @@ pub(crate) fn needed(module: &Module, used: FeatureUse) -> Vec<Feature> {
             "queue_set_instances" => (used.queue_switches, "SwitchQueueInstance"),
             "has_functions" => (used.calls, "Call"),
             "DGE" => (used.generated_dma, "DMA with generated descriptors"),
+            "DGE_cast" => (used.casting_dma, "of them converting the type"),
             _ => (0, ""),
         };
         if count > 0 {

@@ -4,7 +4,6 @@
 
 mod features;
 mod generated;
-mod geometry;
 pub mod stats;
 mod table;
 

@@ -53,8 +53,8 @@ pub struct Stats {
 pub struct ModuleFacts {
     /// `arch` as the document spells it.
     pub arch: Option<String>,
-    /// The device of that arch, where it is known: `trn2`.
-    pub device: Option<&'static str>,
+    /// The device of that arch as users write it, where it is known: `trn2`.
+    pub device: Option<String>,
     /// Version of the document.
     pub version: Option<u32>,
     /// Functions, NKI functions included.

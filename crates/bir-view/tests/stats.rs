@@ -5,8 +5,13 @@ use std::path::Path;
 
 use bir_view::stats::{LoopKind, Runs, Stats, stats};
 
+/// Loops of all kinds, a queue, memory that is shared.
+const PROGRAM: &str = "tests/data/program.json";
+/// A module that a user of an older runtime could not load.
+const CASE: &str = "../../tests/data/cases/neff-feature-sdk820";
+
 fn read(name: &str) -> Stats {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     let text = fs::read(&path).unwrap();
     let loaded =
         bir_json::read(&text, &Default::default()).unwrap_or_else(|e| panic!("{}", e.located(&text)));
@@ -20,7 +25,7 @@ fn runs(count: u64, runs: u64, uncounted: u64) -> Runs {
 /// spec: bir-json 10. The outer loop counts down from 7 past -1: 8 trips; the inner one goes to 10 in threes: 4.
 #[test]
 fn trip_counts_multiply() {
-    let stats = read("program.json");
+    let stats = read(PROGRAM);
     let row = |opcode: &str| stats.instructions.iter().find(|row| row.opcode == opcode).unwrap().runs;
     assert_eq!(row("Matmult"), runs(1, 32, 0));
     assert_eq!(row("DMATrigger"), runs(1, 8, 0));
@@ -42,7 +47,7 @@ fn trip_counts_multiply() {
 /// A run-time bound, a condition, and a block that branches to itself say nothing of how often they run.
 #[test]
 fn what_cannot_be_counted_is_unknown() {
-    let stats = read("program.json");
+    let stats = read(PROGRAM);
     let row = |opcode: &str| stats.instructions.iter().find(|row| row.opcode == opcode).unwrap().runs;
     assert_eq!(row("TensorScalar"), runs(1, 0, 1), "in a loop whose bound is a register");
     assert_eq!(row("CompareAndBranch"), runs(1, 0, 1), "in a block that branches to itself");
@@ -53,7 +58,7 @@ fn what_cannot_be_counted_is_unknown() {
 /// A DMA block and its descriptors run as often as the trigger that names the block.
 #[test]
 fn queues_run_when_they_are_triggered() {
-    let stats = read("program.json");
+    let stats = read(PROGRAM);
     let row = |opcode: &str| stats.instructions.iter().find(|row| row.opcode == opcode).unwrap().runs;
     assert_eq!(row("DMABlock"), runs(1, 8, 0));
     assert_eq!(row("DMADescriptorCopy"), runs(2, 16, 0));
@@ -65,7 +70,7 @@ fn queues_run_when_they_are_triggered() {
 
 #[test]
 fn memory_that_locations_share_counts_once() {
-    let memory = read("program.json").memory;
+    let memory = read(PROGRAM).memory;
     let sb: Vec<_> = memory.sb.partitions.iter().map(|part| (part.partitions, part.used)).collect();
     // Bytes 0..3072 everywhere; bytes 2560..4608 on partitions 32 to 63 as well.
     assert_eq!(sb, [([0, 32], 3072), ([32, 64], 4608), ([64, 128], 3072)]);
@@ -79,7 +84,7 @@ fn memory_that_locations_share_counts_once() {
 
 #[test]
 fn dependencies_and_semaphores_are_counted_by_kind() {
-    let stats = read("program.json");
+    let stats = read(PROGRAM);
     let edges: Vec<_> =
         stats.edges.iter().map(|row| (&*row.kind, row.normal, row.loop_carried, row.unroll)).collect();
     assert_eq!(edges, [("Ordered", 0, 0, 1), ("Anti", 1, 0, 0), ("Output", 0, 1, 0), ("Flow", 2, 0, 0)]);
@@ -89,7 +94,7 @@ fn dependencies_and_semaphores_are_counted_by_kind() {
 
 #[test]
 fn the_largest_tensors_come_first() {
-    let stats = read("program.json");
+    let stats = read(PROGRAM);
     let tensors: Vec<_> = stats.tensors.iter().map(|row| (&*row.name, row.bytes)).collect();
     assert_eq!(tensors, [("y_set", 2 << 20), ("x_set", 1 << 20), ("acc_set", 128 * 3072)]);
 }
@@ -97,14 +102,14 @@ fn the_largest_tensors_come_first() {
 /// A loader that lacks the feature refuses the file with this number in its message.
 #[test]
 fn neff_features_have_number_and_name() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/neff-feature-sdk820");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(CASE);
     let expected: serde_json::Value =
         serde_json::from_slice(&fs::read(path.join("expected.json")).unwrap()).unwrap();
     let strings = |value: &serde_json::Value| -> Vec<String> {
         value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
     };
-    let bad = read("neff-feature-sdk820/bad.json").text(0).to_string();
-    let good = read("neff-feature-sdk820/good.json").text(0).to_string();
+    let bad = read(&format!("{CASE}/bad.json")).text(0).to_string();
+    let good = read(&format!("{CASE}/good.json")).text(0).to_string();
     let contained = strings(&expected["expect"][0]["output_contains"]);
     assert_eq!(contained.len(), 2);
     assert!(contained.iter().all(|text| bad.contains(text)), "{bad}");
@@ -113,7 +118,26 @@ fn neff_features_have_number_and_name() {
 
 #[test]
 fn every_table_is_cut_off_where_it_is_asked_to_be() {
-    let stats = read("program.json");
+    let stats = read(PROGRAM);
     let (short, long) = (stats.text(1).to_string(), stats.text(0).to_string());
     assert!(short.contains("... and 11 more") && !long.contains("..."));
+}
+
+/// spec: neff 9: descriptors that the device generates need DGE, and DGE_cast where they convert.
+#[test]
+fn generated_descriptors_need_features() {
+    let bits = |dtype: &str| {
+        let operand = |dtype| format!(r#"{{"kind": "imm_value", "dtype": "{dtype}", "value": 0}}"#);
+        let text = format!(
+            r#"{{"version": 2, "arch": "sunda", "functions": [{{"name": "main", "blocks": [{{"name": "b",
+                "instructions": [{{"name": "i", "opcode": "DMACopy", "engine": "SP", "mode": "Copy",
+                "ins": [{}], "outs": [{{"kind": "register_access", "dtype": "{dtype}", "regref": "r"}}]}}]}}],
+                "allocations": [{{"Skind": "register", "name": "r"}}]}}]}}"#,
+            operand("float32")
+        );
+        let loaded = bir_json::read(text.as_bytes(), &Default::default()).unwrap();
+        stats(&loaded.module, 0).feature_bits
+    };
+    assert_eq!(bits("float32"), "0x1000");
+    assert_eq!(bits("float16"), "0x9000");
 }

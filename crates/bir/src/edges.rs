@@ -253,6 +253,8 @@ pub struct MissingEdge {
     pub kind: EdgeKind,
     /// Whether it stands among the loop-carried dependencies.
     pub loop_carried: bool,
+    /// Its place in that list.
+    pub position: usize,
     /// Extra elements.
     pub extras: Vec<Value>,
 }

@@ -5,6 +5,7 @@ mod argument;
 pub mod builder;
 mod condition;
 mod conf;
+pub mod diag;
 pub mod edges;
 pub mod expr;
 mod generated;

@@ -48,16 +48,21 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
     ])
 }
 
+/// Names of the enums that are Rust enums.
+pub(super) fn open_enums(tables: &Tables) -> Vec<String> {
+    let enums = tables
+        .enums
+        .iter()
+        .filter(|e| !e.value.is_empty() && e.closed != Some(false) && e.name != "EdgeKind");
+    enums.map(|e| e.name.clone()).collect()
+}
+
 fn lists(tables: &Tables) -> String {
     let mut out = header("enums.toml and spec/bir-json.records.toml");
     out.push_str(
         "//! Lists of the enums and records, for implementations that are the same for all of them.\n\n",
     );
-    let enums = tables
-        .enums
-        .iter()
-        .filter(|e| !e.value.is_empty() && e.closed != Some(false) && e.name != "EdgeKind");
-    let enums: Vec<_> = enums.map(|e| e.name.clone()).collect();
+    let enums = open_enums(tables);
     let records: Vec<_> = all_records(tables).iter().map(|(name, ..)| struct_name(name)).collect();
     for (name, list) in [("for_each_enum", enums), ("for_each_record", records)] {
         let _ = write!(

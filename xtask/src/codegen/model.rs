@@ -118,7 +118,7 @@ fn one(
             doc_comment("        ", &field.doc()),
             field.rust_name(),
             field.rust_type(tables)?,
-            field.default_expr(tables)?,
+            field.default_expr()?,
             field.key,
             field.ty,
             variant(&field.emit),

@@ -343,7 +343,7 @@ impl Field {
     }
 
     /// The default as a Rust expression of the field's type.
-    pub(super) fn default_expr(&self, tables: &Tables) -> Result<String> {
+    pub(super) fn default_expr(&self) -> Result<String> {
         if self.optional() {
             return Ok("None".to_owned());
         }
@@ -354,7 +354,7 @@ impl Field {
             return Ok("TensorClass::NeuronSBTensor".to_owned());
         }
         let default = self.default.as_ref().with_context(|| format!("{} has no default", self.key))?;
-        literal(tables, &self.ty, default).with_context(|| format!("default of {}", self.key))
+        literal(&self.ty, default).with_context(|| format!("default of {}", self.key))
     }
 
     /// An expression that says whether the field differs from its default.
@@ -407,13 +407,13 @@ impl Field {
     }
 }
 
-fn literal(tables: &Tables, ty: &str, value: &toml::Value) -> Result<String> {
+fn literal(ty: &str, value: &toml::Value) -> Result<String> {
     if let Some(inner) = ty.strip_prefix("maybe_affine<").and_then(|t| t.strip_suffix('>')) {
-        return Ok(format!("MaybeAffine::Value({})", literal(tables, inner, value)?));
+        return Ok(format!("MaybeAffine::Value({})", literal(inner, value)?));
     }
     if let Some(inner) = ty.strip_prefix("array2<").and_then(|t| t.strip_suffix('>')) {
         let list = value.as_array().context("an array")?;
-        let items: Result<Vec<_>> = list.iter().map(|v| literal(tables, inner, v)).collect();
+        let items: Result<Vec<_>> = list.iter().map(|v| literal(inner, v)).collect();
         return Ok(format!("[{}]", items?.join(", ")));
     }
     Ok(match value {

@@ -4,13 +4,13 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use bir::sample::Tiles;
 use bir_json::WriteOptions;
 use clap::Parser;
 
 use super::Status;
 use crate::output::Output;
 use crate::report::{Context, Fault, Result};
-use crate::sample;
 
 /// Write the built-in sample module and run it through every stage
 ///
@@ -28,6 +28,13 @@ struct Stage {
     command: &'static [&'static str],
 }
 
+/// Name of the sample's file.
+const FILE: &str = "matmul_softmax.json";
+
+const ABOUT: &str = "\
+The sample is a matrix product with a softmax of each row, as a compiler would hand it to the code generator:
+placed in memory, with engines, DMA queues, dependencies, semaphores and source lines.";
+
 /// Every stage in order. A new part of the program adds its own.
 const STAGES: &[Stage] = &[
     Stage {
@@ -41,14 +48,14 @@ impl Opts {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
         let dir = self.dir.display().to_string();
         fs::create_dir_all(&self.dir).map_err(|error| Fault::io("create", &dir, &error))?;
-        let path = self.dir.join(format!("{}.json", sample::NAME));
-        let module = sample::module();
+        let path = self.dir.join(FILE);
+        let module = bir::sample::matmul_softmax(&Tiles::default());
         Output::file(&path)?.write_with(|sink| {
             bir_json::write(&module, sink, &WriteOptions::default())?;
             sink.write_all(b"\n")
         })?;
         let path = path.display().to_string();
-        say(&format!("{}\nIt is in {path}.\n", sample::ABOUT))?;
+        say(&format!("{ABOUT}\nIt is in {path}.\n"))?;
         for stage in STAGES {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),

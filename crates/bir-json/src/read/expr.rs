@@ -97,7 +97,7 @@ impl Reader<'_> {
         self.each_member(|r, key, at| {
             let known = MEMBERS.iter().find(|known| **known == key);
             r.again |= known.is_some_and(|known| node.keys.contains(known));
-            if r.lexer.peek() == b'n' {
+            if known.is_some() && r.lexer.peek() == b'n' {
                 r.lexer.literal("null")?;
                 // Lists, references and expressions may be null. spec: bir-json 1
                 if !matches!(&*key, "terms" | "axis" | "regref" | "var" | "numer") {

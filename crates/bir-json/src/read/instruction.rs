@@ -52,8 +52,9 @@ impl Reader<'_> {
             let Some(header) = HeaderKey::find(key.as_bytes()) else {
                 r.lexer.peek();
                 let value_at = r.lexer.pos();
-                if key != "blocks" || !r.body_at_once(id)? {
-                    r.lexer.skip_value()?;
+                match &*key {
+                    "blocks" if r.body_at_once(id)? => {}
+                    _ => r.lexer.skip_value()?,
                 }
                 members.push(Member { key, key_at, value_at });
                 return Ok(true);

@@ -100,24 +100,20 @@ impl Reader<'_> {
         let start = self.lexer.pos();
         let mut ahead = self.lexer.clone();
         ahead.enter()?;
-        let mut kind = None;
-        while ahead.peek() == b'"' {
-            let key = ahead.key()?;
-            if key == "kind" {
+        let mut more = !ahead.take(b'}');
+        while more {
+            if ahead.key()? == "kind" {
                 ahead.peek();
                 let at = ahead.pos();
                 if ahead.peek() != b'"' {
                     return ahead.wrong_type("a string: the kind of an operand");
                 }
-                kind = Some((at, ahead.string()?.into_owned()));
-                break;
+                return Ok((at, ahead.string()?.into_owned()));
             }
             ahead.skip_value()?;
-            if !ahead.take(b',') {
-                break;
-            }
+            more = ahead.next_member()?;
         }
-        kind.ok_or_else(|| ReadErrorKind::MissingKey("kind").at(start))
+        Err(ReadErrorKind::MissingKey("kind").at(start))
     }
 
     /// Fits immediates to their dtype. spec: bir-json 8.2

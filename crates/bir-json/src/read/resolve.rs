@@ -289,8 +289,12 @@ impl Reader<'_> {
         }
         drop(edges);
         self.check_queues()?;
+        // Where storage was named early, all instructions are visited below: once is enough, and reports once.
+        let early: HashSet<Holder> = self.early_names.iter().copied().collect();
         for id in std::mem::take(&mut self.pending) {
-            self.resolve_inst(id, &tables, None)?;
+            if !early.contains(&self.module.outermost(id)) {
+                self.resolve_inst(id, &tables, None)?;
+            }
         }
         for holder in std::mem::take(&mut self.early_names) {
             let scope = match holder {
@@ -338,12 +342,14 @@ impl Reader<'_> {
         };
         let what = if found.is_some() { "other instruction" } else { "instruction" };
         self.unresolved(what, vendor, name, edge.offset())?;
-        self.module[edge.inst].rare_mut().missing_edges.push(MissingEdge {
-            name: edge.name,
-            kind: edge.kind(),
-            loop_carried: edge.loop_carried(),
-            extras: extras.to_vec(),
-        });
+        let loop_carried = edge.loop_carried();
+        let inst = &mut self.module[edge.inst];
+        let set = if loop_carried { &inst.loop_carried_dependencies } else { &inst.dependencies };
+        let missing = inst.rare().missing_edges.iter().filter(|other| other.loop_carried == loop_carried);
+        let position = set.len() + missing.count();
+        let (name, kind, extras) = (edge.name, edge.kind(), extras.to_vec());
+        let missing = MissingEdge { name, kind, loop_carried, position, extras };
+        inst.rare_mut().missing_edges.push(missing);
         Ok(())
     }
 
@@ -450,7 +456,8 @@ impl Reader<'_> {
         if scope.is_some() || !self.module[id].rare().unroll_dependencies.is_empty() {
             let place = Instruction::new(Sym::EMPTY, self.module[id].block, Op::NoOp);
             let mut inst = std::mem::replace(&mut self.module[id], place);
-            let mut resolver = Resolver::new(self, tables, scope, id, &inst.op);
+            // How the op looks names up, in its queue say, is a matter of its own keys alone.
+            let mut resolver = Resolver::new(self, tables, scope, id, &Op::NoOp);
             resolver.instruction(&mut inst);
             exprs.append(&mut resolver.exprs);
             missing.append(&mut resolver.missing);
@@ -554,6 +561,10 @@ impl Reader<'_> {
                     continue;
                 }
             };
+            // Of a callee that is not there no location can be missing: the callee is what is reported.
+            if callee.is_none() {
+                continue;
+            }
             if let Some(callee) = callee.filter(|callee| indexed.insert(*callee)) {
                 for location in self.module.locations_of(callee) {
                     add(&mut locations, (callee, self.module[location].name), location);
@@ -661,9 +672,14 @@ impl<'a> Resolver<'a> {
 
     /// An operand may name a location of another function. spec: bir-json 8.2
     fn foreign_location(&mut self, access: &mut PhysicalAp) {
-        let Some(owner) = &mut access.memref_owner_func else { return };
-        self.func(owner);
-        let (Some(owner), Some(location)) = (owner.id(), access.memref) else { return };
+        // A name that no function has is reported where all references of the operand are visited.
+        let owner = access.memref_owner_func.and_then(|owner| match owner.target() {
+            Target::Found(id) => Some(id),
+            Target::Missing(name) => {
+                self.tables.functions.get(name).or_else(|| self.tables.nki_functions.get(name))
+            }
+        });
+        let (Some(owner), Some(location)) = (owner, access.memref) else { return };
         let name = self.module.ref_name(location);
         if let Some(found) = self.tables.locations.find(Scope::Function(owner), name) {
             access.memref = Some(Ref::to(found));

@@ -1,7 +1,7 @@
 //! A cache of the text of operands. Buffers are reused all the time, so most operands of a module have been written
 //! before, at the same depth; their text is copied.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 
 use bir::records::PhysicalAp;
 use hashbrown::DefaultHashBuilder;
@@ -31,9 +31,8 @@ struct Known {
 
 impl Accesses {
     fn place(&self, access: &PhysicalAp) -> usize {
-        let mut hasher = self.hasher.build_hasher();
-        (access.offset, access.memref, &access.ap, access.dtype).hash(&mut hasher);
-        hasher.finish() as usize % PLACES
+        let key = (access.offset, access.memref, &access.ap, access.dtype);
+        self.hasher.hash_one(key) as usize % PLACES
     }
 }
 

@@ -36,17 +36,26 @@ impl<'a> Writer<'a, '_> {
 
     fn edges(&mut self, edges: &'a EdgeSet, missing: &'a [MissingEdge], loop_carried: bool) {
         self.out.open(b'[');
-        let mut first = true;
-        for (edge, extras) in edges.iter_with() {
-            self.out.separate(first);
-            first = false;
-            self.edge_name(self.module.str(self.module[edge.target()].name), edge.kind(), extras);
+        let mut missing = missing.iter().filter(|edge| edge.loop_carried == loop_carried).peekable();
+        let mut found = edges.iter_with();
+        let mut position = 0;
+        loop {
+            let here = missing.next_if(|edge| edge.position <= position);
+            let (name, kind, extras) = match here {
+                Some(edge) => (edge.name, edge.kind, &edge.extras[..]),
+                None => match found.next() {
+                    Some((edge, extras)) => (self.module[edge.target()].name, edge.kind(), extras),
+                    None => match missing.next() {
+                        Some(edge) => (edge.name, edge.kind, &edge.extras[..]),
+                        None => break,
+                    },
+                },
+            };
+            self.out.separate(position == 0);
+            position += 1;
+            self.edge_name(self.module.str(name), kind, extras);
         }
-        for edge in missing.iter().filter(|edge| edge.loop_carried == loop_carried) {
-            self.out.separate(first);
-            first = false;
-            self.edge_name(self.module.str(edge.name), edge.kind, &edge.extras);
-        }
+        let first = position == 0;
         self.out.close(b']', first);
     }
 

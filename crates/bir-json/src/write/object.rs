@@ -97,12 +97,11 @@ impl<'a, 'w> Object<'a, 'w, '_> {
     pub(crate) fn put_or_null<T: Write>(&mut self, key: &'static Key, value: &'a Option<T>, null: bool) {
         match value {
             Some(value) => self.put(key, value),
-            None if null => {
-                if self.key(key) {
+            None => {
+                if null && self.key(key) {
                     self.writer.out.raw(b"null");
                 }
             }
-            None => {}
         }
     }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use bir::enums::{Dtype, EngineType, InstructionType, MemoryType, SyncRefType};
 use bir::ids::{BlockId, InstId, LocId, QueueId, SetId};
 use bir::record::FieldValue;
+use bir::target::Target;
 use bir::{Argument, Holder, Instruction, Module, Op, OpenEnum, OperandList, Sym};
 use hashbrown::HashMap;
 
@@ -15,14 +16,13 @@ use super::{
     SemaphoreRow, SourceRow, Stats, TensorRow,
 };
 use crate::features::{FeatureUse, mask, needed};
-use crate::geometry::geometry;
 
 /// Collects the statistics of a module, with the `largest` largest tensors.
 ///
 /// ```
 /// use bir::{Module, enums::ArchLevel};
 /// let stats = bir_view::stats::stats(&Module::new(ArchLevel::Gen3), 10);
-/// assert_eq!(stats.module.device, Some("trn2"));
+/// assert_eq!(stats.module.device.as_deref(), Some("trn2"));
 /// assert_eq!(stats.module.instructions, 0);
 /// ```
 pub fn stats(module: &Module, largest: usize) -> Stats {
@@ -308,15 +308,22 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The queue that an op names. Also counts DMA whose descriptors are generated.
+    /// The queue that an op names. Also counts DMA whose descriptors are generated: a DMACopy's always are, those of
+    /// other ops where they say so. spec: opcodes.toml (wire_select), neff 9
     fn queue_of(&mut self, inst: &Instruction) -> Option<QueueId> {
         let fields = inst.op.fields()?;
+        let mut generated = inst.opcode() == InstructionType::DMACopy;
         let at = *self.op_fields.entry(inst.opcode()).or_insert_with(|| {
             let position = |key| fields.specs().iter().position(|spec| spec.key == key);
             OpFields { queue: position("queue"), dge_type: position("dge_type") }
         });
         if let Some(FieldValue::Name("SWDGE" | "HWDGE")) = at.dge_type.map(|at| fields.field(at)) {
+            generated = true;
+        }
+        if generated {
             self.used.generated_dma += 1;
+            let types = |list: &[Argument]| list.first().and_then(dtype);
+            self.used.casting_dma += u64::from(types(&inst.ins) != types(&inst.outs));
         }
         match fields.field(at.queue?) {
             FieldValue::Queue(queue) => queue.id(),
@@ -432,7 +439,7 @@ impl<'a> Collector<'a> {
         let sets = || module.functions().flat_map(|function| module.sets_of(function));
         ModuleFacts {
             arch: module.root.arch.map(|arch| arch.text(&module.names).to_owned()),
-            device: module.root.arch.and_then(geometry).map(|target| target.device),
+            device: module.root.arch.and_then(Target::of).map(|target| target.device.to_lowercase()),
             version: module.root.version,
             functions: module.functions().count(),
             blocks: self.blocks,
@@ -460,7 +467,7 @@ impl<'a> Collector<'a> {
 
     fn memory(&self) -> Memory {
         let module = self.module;
-        let target = module.root.arch.and_then(geometry);
+        let target = module.root.arch.and_then(Target::of);
         let (mut sb, mut psum): (Vec<LocId>, Vec<LocId>) = Default::default();
         let mut kinds: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         let mut unplaced: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
@@ -484,7 +491,7 @@ impl<'a> Collector<'a> {
             sb: memory::sb(module, &sb, target),
             psum: memory::psum(module, &psum, target),
             dram: Dram {
-                core_bytes: target.map(|target| target.dram_bytes),
+                core_bytes: target.map(|target| target.hbm_gib_per_core << 30),
                 kinds: sorted(
                     kinds.into_iter().map(|(kind, (locations, bytes))| DramUse {
                         kind: kind.to_owned(),

@@ -3,9 +3,8 @@
 use bir::Module;
 use bir::enums::MemoryType;
 use bir::ids::LocId;
+use bir::target::Target;
 use serde::Serialize;
-
-use crate::geometry::{Geometry, PSUM_BANK_BYTES, SB_PARTITIONS};
 
 /// Use of the memories. Bytes that several locations share count once.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -103,6 +102,11 @@ pub struct Unplaced {
     pub bytes: u64,
 }
 
+/// Partitions of a memory, and bytes of a PSUM bank, where no target says it: those of every target but the oldest.
+/// spec: verify 3
+const PARTITIONS: u64 = 128;
+const BANK_BYTES: u64 = 2048;
+
 /// A rectangle of partitions and bytes.
 struct Tile {
     partitions: [u64; 2],
@@ -115,21 +119,22 @@ pub(super) fn location_bytes(module: &Module, loc: LocId) -> u64 {
     dims.map_or(0, |dims| dims.product().unwrap_or(u64::MAX))
 }
 
-pub(super) fn sb(module: &Module, locations: &[LocId], target: Option<Geometry>) -> Sb {
-    let limit = target.map_or(u64::MAX, |target| target.sb_bytes);
+pub(super) fn sb(module: &Module, locations: &[LocId], target: Option<&Target>) -> Sb {
+    let (partitions, limit) =
+        target.map_or((PARTITIONS, u64::MAX), |target| (target.sb_partitions, target.sb_partition_bytes));
     let mut outside = 0;
     let mut tiles = Vec::with_capacity(locations.len());
     for &loc in locations {
         let location = &module[loc];
         let tile = tile(module, loc, location.addr);
-        outside += u64::from(tile.partitions[1] > SB_PARTITIONS || tile.bytes[1] > limit);
+        outside += u64::from(tile.partitions[1] > partitions || tile.bytes[1] > limit);
         tiles.push(tile);
     }
     Sb {
-        partition_bytes: target.map(|target| target.sb_bytes),
+        partition_bytes: target.map(|target| target.sb_partition_bytes),
         locations: locations.len() as u64,
         outside,
-        partitions: by_partition(tiles, SB_PARTITIONS),
+        partitions: by_partition(tiles, partitions),
     }
 }
 
@@ -172,9 +177,10 @@ fn by_partition(mut tiles: Vec<Tile>, partitions: u64) -> Vec<PartitionUse> {
     uses
 }
 
-pub(super) fn psum(module: &Module, locations: &[LocId], target: Option<Geometry>) -> Psum {
+pub(super) fn psum(module: &Module, locations: &[LocId], target: Option<&Target>) -> Psum {
     let banks_total = target.map(|target| target.psum_banks);
-    let partitions = target.map_or(SB_PARTITIONS, |target| target.psum_partitions);
+    let partitions = target.map_or(PARTITIONS, |target| target.psum_partitions);
+    let bank_bytes = target.map_or(BANK_BYTES, |target| target.psum_bank_bytes);
     // Without a target, locations say how many banks there are, up to more than any target has.
     let bank_limit = banks_total.unwrap_or(64);
     let mut banks: Vec<Vec<Tile>> = Vec::new();
@@ -182,14 +188,13 @@ pub(super) fn psum(module: &Module, locations: &[LocId], target: Option<Geometry
     for &loc in locations {
         let location = &module[loc];
         // Bytes count from the start of the bank, whose number may be negative. spec: bir-json 8.3, verify 3
-        let start =
-            location.bank.unsigned_abs().saturating_mul(PSUM_BANK_BYTES).saturating_add(location.addr);
+        let start = location.bank.unsigned_abs().saturating_mul(bank_bytes).saturating_add(location.addr);
         let tile = tile(module, loc, start);
-        let end = tile.bytes[1].div_ceil(PSUM_BANK_BYTES);
+        let end = tile.bytes[1].div_ceil(bank_bytes);
         outside += u64::from(tile.partitions[1] > partitions || end > bank_limit);
-        for bank in start / PSUM_BANK_BYTES..end.min(bank_limit) {
-            let first = bank * PSUM_BANK_BYTES;
-            let bytes = tile.bytes.map(|byte| byte.clamp(first, first + PSUM_BANK_BYTES) - first);
+        for bank in start / bank_bytes..end.min(bank_limit) {
+            let first = bank * bank_bytes;
+            let bytes = tile.bytes.map(|byte| byte.clamp(first, first + bank_bytes) - first);
             let bank = bank as usize;
             if banks.len() <= bank {
                 banks.resize_with(bank + 1, Vec::new);
@@ -207,13 +212,7 @@ pub(super) fn psum(module: &Module, locations: &[LocId], target: Option<Geometry
             used: parts.iter().map(|part| part.used).max().unwrap_or(0),
         }
     });
-    Psum {
-        banks_total,
-        bank_bytes: PSUM_BANK_BYTES,
-        locations: locations.len() as u64,
-        outside,
-        banks: banks.collect(),
-    }
+    Psum { banks_total, bank_bytes, locations: locations.len() as u64, outside, banks: banks.collect() }
 }
 
 /// Whether a location of this type has a place of its own kind: kernel inputs and outputs lie in DRAM.

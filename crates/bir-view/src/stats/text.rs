@@ -46,7 +46,7 @@ impl Text<'_> {
     fn module(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let module = &self.stats.module;
         write!(f, "arch {}", module.arch.as_deref().unwrap_or("unknown"))?;
-        if let Some(device) = module.device {
+        if let Some(device) = &module.device {
             write!(f, " ({device})")?;
         }
         if let Some(version) = module.version {

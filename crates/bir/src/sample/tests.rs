@@ -9,6 +9,9 @@ use crate::enums::MemoryType;
 use crate::geometry::lattice::{ByteLattice, Overlap, overlap};
 use crate::geometry::on_chip::{OnChip, on_chip_pieces};
 use crate::ids::{Id, InstId, LocId};
+use crate::inst::OperandList;
+use crate::op_info::OpInfo;
+use crate::operands::Operands;
 
 const SIZES: [Tiles; 6] = [
     Tiles { rows: 1, depth: 1, columns: 1 },
@@ -344,4 +347,31 @@ fn ids_are_in_document_order() {
     let m = matmul_softmax(&Tiles::default());
     let main: Vec<usize> = m.insts_of(crate::Holder::Function(m.main().unwrap())).map(Id::index).collect();
     assert!(main.is_sorted());
+}
+
+/// Counts, kinds, memories, types and engines are those of the tables; what the encoder needs is there.
+#[test]
+fn operands_and_engines_are_legal() {
+    let m = matmul_softmax(&Tiles { rows: 2, depth: 2, columns: 2 });
+    for id in m.insts() {
+        let (inst, name) = (&m[id], m.str(m[id].name));
+        let operands = Operands::of(inst.opcode()).unwrap();
+        let counts = [(OperandList::Ins, inst.ins.len()), (OperandList::Outs, inst.outs.len())];
+        for (list, count) in counts {
+            assert!(
+                operands.count(list).is_some_and(|bounds| bounds.accepts(count)),
+                "{name}: {count} {list:?}"
+            );
+        }
+        assert!(operands.ins_encoder.is_none_or(|needed| inst.ins.len() >= needed as usize), "{name}");
+        for (list, index, operand) in inst.operands() {
+            let slot = operands.slot_of(inst, list, index).unwrap();
+            assert!(slot.accepts_kind(operand), "{name}: {list:?} {index}");
+            assert!(slot.accepts_dtype(operand.dtype().unwrap()), "{name}: {list:?} {index}");
+            let Some(location) = operand.location().and_then(|r| r.id()) else { continue };
+            assert!(slot.accepts_memory(m[location].r#type), "{name}: {list:?} {index}");
+        }
+        let engines = OpInfo::of(inst.opcode()).unwrap().engines;
+        assert!(engines.is_none_or(|engines| engines.value.contains(&inst.engine)), "{name}");
+    }
 }
