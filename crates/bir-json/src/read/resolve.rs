@@ -345,8 +345,10 @@ impl Reader<'_> {
         let loop_carried = edge.loop_carried();
         let inst = &mut self.module[edge.inst];
         let set = if loop_carried { &inst.loop_carried_dependencies } else { &inst.dependencies };
-        let missing = inst.rare().missing_edges.iter().filter(|other| other.loop_carried == loop_carried);
-        let position = set.len() + missing.count();
+        // Those of one list lie together.
+        let missing = &inst.rare().missing_edges;
+        let others = missing.partition_point(|other| other.loop_carried != loop_carried);
+        let position = set.len() + missing.len() - others;
         let (name, kind, extras) = (edge.name, edge.kind(), extras.to_vec());
         let missing = MissingEdge { name, kind, loop_carried, position, extras };
         inst.rare_mut().missing_edges.push(missing);
