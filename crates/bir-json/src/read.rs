@@ -201,6 +201,8 @@ pub(crate) struct Reader<'a> {
     /// Block and opcode of the instruction that is read.
     current_block: BlockId,
     current_opcode: InstructionType,
+    /// The channel of the collective that is read is an expression, the older form.
+    channel_is_expr: bool,
     /// Blocks of a body that were read before the opcode.
     body: Option<instruction::Body>,
 }
@@ -288,6 +290,7 @@ impl<'a> Reader<'a> {
             set_has_class: false,
             current_block: Id::new(0),
             current_opcode: InstructionType::Generic,
+            channel_is_expr: false,
             body: None,
         }
     }
