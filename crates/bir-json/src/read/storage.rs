@@ -231,6 +231,7 @@ impl Reader<'_> {
         // Locations by set and name, each set looked at once.
         let mut by_name: HashMap<(SetId, Sym), LocId> = HashMap::new();
         let mut indexed: HashSet<SetId> = HashSet::new();
+        let mut kept: HashSet<LocId> = HashSet::new();
         for alias in std::mem::take(&mut self.aliases) {
             let found = match alias.set {
                 None => self.locations.get(alias.location),
@@ -247,6 +248,7 @@ impl Reader<'_> {
                 let name = self.module.str(alias.location).to_owned();
                 self.unresolved("memory location", "Unknown alias destination", name, alias.offset)?;
                 self.keep_alias(&alias);
+                kept.insert(alias.source);
                 continue;
             };
             let dram = |id: LocId| self.module[id].r#type == MemoryType::DRAM;
@@ -270,6 +272,9 @@ impl Reader<'_> {
         for (from, to) in order {
             self.module[from].alias.push(AliasEdge { to, kind: masks[&(from, to)] });
         }
+        for source in kept {
+            self.complete_kept_aliases(source);
+        }
         Ok(())
     }
 
@@ -286,6 +291,22 @@ impl Reader<'_> {
         };
         list.push(Value::List(entry));
         extra.insert("alias", Value::List(list));
+    }
+
+    /// The list that is kept is written in place of the aliases that were resolved, so it holds those too.
+    fn complete_kept_aliases(&mut self, source: LocId) {
+        let module = &self.module;
+        let entry = |edge: &AliasEdge| {
+            let location = &module[edge.to];
+            let names = [module[location.set].name, location.name].map(|name| Value::from(module.str(name)));
+            Value::List(names.into_iter().chain([Value::Uint(edge.kind.into())]).collect())
+        };
+        let mut entries: Vec<Value> = module[source].alias.iter().map(entry).collect();
+        if let Some(Value::List(unresolved)) = self.module[source].extra.remove("alias") {
+            entries.extend(unresolved);
+        }
+        entries.sort_by_cached_key(crate::value::value_to_string);
+        self.module[source].extra.insert("alias", Value::List(entries));
     }
 
     /// The location-keyed form: a set without placements that is called like a location. spec: bir-json 5.4
