@@ -126,6 +126,8 @@ fn read_document(text: &[u8], options: &ReadOptions, progress: &mut dyn FnMut(us
     if duplicates.is_empty() && !wrong_body {
         return outcome;
     }
+    // What was read so far makes room.
+    drop((outcome, reader));
     let text = duplicates.blank(text);
     let mut reader = Reader::new(&text, *options, progress);
     reader.careful = true;
