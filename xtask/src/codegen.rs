@@ -7,7 +7,9 @@ mod condition;
 mod enums;
 mod features;
 mod fill;
+mod isa;
 mod json;
+mod klr;
 mod model;
 mod op_info;
 mod roles;
@@ -63,6 +65,8 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("op_info", op_info::generate),
     ("targets", targets::generate),
     ("fill", fill::generate),
+    ("isa", isa::generate),
+    ("klr", klr::generate),
 ];
 
 /// The first lines of every generated file.

@@ -3,6 +3,7 @@
 
 mod bench;
 mod codegen;
+mod gen_klr;
 mod gen_module;
 
 use anyhow::Result;
@@ -23,6 +24,8 @@ enum Command {
     Bench(bench::Opts),
     /// Write a realistic module of any size, for benchmarks and checks.
     GenModule(gen_module::Opts),
+    /// Write a long KLR file for measurements.
+    GenKlr(gen_klr::Opts),
 }
 
 fn main() -> Result<()> {
@@ -30,5 +33,6 @@ fn main() -> Result<()> {
         Command::Codegen(opts) => codegen::run(&opts),
         Command::Bench(opts) => bench::run(&opts),
         Command::GenModule(opts) => gen_module::run(&opts),
+        Command::GenKlr(opts) => gen_klr::run(&opts),
     }
 }
