@@ -1,7 +1,9 @@
-//! Memory grows with the size of a document, by a factor that is known.
-#![allow(missing_docs)]
+//! What reading and writing may take: memory by a factor that is known, and work in proportion to the document.
+#![allow(missing_docs, clippy::print_stdout)]
 
+#[path = "../it/common/mod.rs"]
 mod common;
+mod scale;
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -20,7 +22,7 @@ fn alone() -> MutexGuard<'static, ()> {
 
 /// Peak memory, in bytes, of reading a text and of writing what was read, above what stands before.
 #[track_caller]
-fn peaks(text: &str, options: &ReadOptions) -> (usize, usize) {
+fn peaks(text: &str, options: &ReadOptions) -> [usize; 2] {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
     let outcome = bir_json::read(text.as_bytes(), options);
@@ -34,7 +36,7 @@ fn peaks(text: &str, options: &ReadOptions) -> (usize, usize) {
         writing = MEMORY.peak_usage().saturating_sub(before);
         assert!(count.0 > 0);
     }
-    (reading, writing)
+    [reading, writing]
 }
 
 /// A sink that only counts.
@@ -52,7 +54,7 @@ impl std::io::Write for Count {
 
 #[track_caller]
 fn within(text: &str, options: &ReadOptions, times: usize) {
-    let (reading, writing) = peaks(text, options);
+    let [reading, writing] = peaks(text, options);
     assert!(reading <= times * text.len() + (1 << 20), "{reading} for {} bytes", text.len());
     // The writer has a buffer of fixed size, and nothing of the document twice.
     assert!(writing <= 2 << 20, "{writing} to write");
@@ -83,7 +85,7 @@ fn nulls_where_objects_belong() {
     let nulls = "null,".repeat(1_000_000);
     for key in ["functions", "queues"] {
         let text = format!(r#"{{"functions": [], "{key}": [{nulls}null]}}"#);
-        let (reading, _) = peaks(&text, &ReadOptions::default());
+        let [reading, _] = peaks(&text, &ReadOptions::default());
         assert!(reading < 4 * text.len(), "{reading}");
         refuse(&text);
     }
@@ -119,7 +121,7 @@ fn one_long_name() {
     let name = "x".repeat(50 << 20);
     within(&format!(r#"{{"functions": [], "{name}": 1}}"#), &ReadOptions::default(), 4);
     let text = format!(r#"{{"functions": [{{"name": "{name}", "blocks": []}}]}}"#);
-    let (reading, writing) = peaks(&text, &ReadOptions::default());
+    let [reading, writing] = peaks(&text, &ReadOptions::default());
     assert!(reading <= 4 * text.len() && writing <= 2 * text.len(), "{reading} {writing}");
 }
 
