@@ -7,6 +7,7 @@ mod dump;
 mod klr;
 mod man;
 mod objdump;
+mod order;
 mod roundtrip;
 mod stats;
 
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Roundtrip(roundtrip::Opts),
     Dump(dump::Opts),
     Stats(stats::Opts),
+    Order(order::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
@@ -32,6 +34,8 @@ pub(crate) enum Status {
     Clean,
     /// Errors or differences were found.
     Found,
+    /// Nothing was found, but not everything could be decided.
+    Undecided,
 }
 
 impl Status {
@@ -40,6 +44,7 @@ impl Status {
         match self {
             Status::Clean => 0,
             Status::Found => 1,
+            Status::Undecided => 3,
         }
     }
 }
@@ -51,6 +56,7 @@ impl Command {
             Command::Roundtrip(opts) => opts.run(context),
             Command::Dump(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Order(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),

@@ -87,8 +87,9 @@ pub fn check_modules<'m>(modules: &'m [Module], options: &Options) -> Result<Vec
     let roots = if modules.len() == 1 { fill::roots(&modules[0]) } else { vec![None] };
     let mut all = Vec::new();
     for root in roots {
-        let program = BirProgram::new(modules, root)?;
+        let mut program = BirProgram::new(modules, root)?;
         let outcome = check(&program.program, options);
+        program.unlisted(&outcome);
         all.push(Checked { program, outcome });
     }
     Ok(all)
@@ -114,6 +115,46 @@ impl<'m> BirProgram<'m> {
     /// See [`check_modules`].
     pub fn new(modules: &'m [Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
         fill::fill(modules, root)
+    }
+
+    /// Pairs across iterations that no loop-carried dependency lists, where there are such lists (ORD025).
+    fn unlisted(&mut self, outcome: &Outcome) {
+        let lists = |module: &Module| {
+            module.inst_ids().any(|inst| !module[inst].loop_carried_dependencies.is_empty())
+        };
+        if !outcome.findings.iter().any(|f| f.carried.is_some_and(|c| c.distance > 0))
+            || !self.modules.iter().any(lists)
+        {
+            return;
+        }
+        let mut said = hashbrown::HashSet::new();
+        for finding in &outcome.findings {
+            let (Some(carried), Some(second)) = (finding.carried, finding.second) else { continue };
+            if carried.distance == 0
+                || finding.kind.is_none()
+                || !said.insert((finding.first.whole(), second.whole()))
+            {
+                continue;
+            }
+            let (core, inst) = self.operation(second);
+            let module = &self.modules[core as usize];
+            let first = [self.operation(finding.first).1, self.instruction(finding.first).1];
+            let consumer = [inst, self.instruction(second).1];
+            let mut edges = consumer.iter().flat_map(|inst| module[*inst].loop_carried_dependencies.iter());
+            if edges.any(|edge| first.contains(&edge.target())) {
+                continue;
+            }
+            let name = module.str(module[first[1]].name);
+            let detail = format!("loop_carried_dependencies do not list {name}");
+            let party = second.whole();
+            self.local.push(Local {
+                code: "ORD025",
+                severity: Severity::Note,
+                party,
+                other: Some(finding.first.op),
+                detail,
+            });
+        }
     }
 
     /// Core and instruction of a party: the DMABlock for a transfer of a trigger.

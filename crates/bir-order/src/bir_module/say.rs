@@ -312,7 +312,8 @@ impl BirProgram<'_> {
         }
     }
 
-    fn repair_text(&self, repair: &Repair, names: &[DisplayNames]) -> String {
+    /// A repair in words.
+    pub fn repair_text(&self, repair: &Repair, names: &[DisplayNames]) -> String {
         match repair {
             Repair::Wait { waiter, counter, value, from } => {
                 let event = self.counters[counter.index()].1;

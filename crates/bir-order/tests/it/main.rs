@@ -1,3 +1,5 @@
 //! Tests of the ordering check.
 
+mod model;
+mod oracle;
 mod vectors;
