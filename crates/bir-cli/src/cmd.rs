@@ -5,14 +5,16 @@ mod demo;
 mod man;
 mod roundtrip;
 mod stats;
+mod verify;
 
-use crate::report::{Context, Result};
+use crate::report::{Context, Fault, Form, Result};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
     Stats(stats::Opts),
+    Verify(verify::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -38,10 +40,14 @@ impl Status {
 
 impl Command {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
+        if context.form() == Form::Sarif && !matches!(self, Command::Verify(_)) {
+            return Err(Fault::new("SARIF is a form for what checkers find; this command has text and json"));
+        }
         match self {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Verify(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }
