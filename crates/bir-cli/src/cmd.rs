@@ -5,6 +5,7 @@ mod demo;
 mod dump;
 mod man;
 mod roundtrip;
+mod show;
 mod stats;
 
 use crate::report::{Context, Result};
@@ -14,6 +15,7 @@ pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
     Dump(dump::Opts),
+    Show(show::Opts),
     Stats(stats::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
@@ -44,6 +46,7 @@ impl Command {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
             Command::Dump(opts) => opts.run(context),
+            Command::Show(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
