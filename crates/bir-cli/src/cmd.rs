@@ -8,6 +8,7 @@ mod klr;
 mod man;
 mod objdump;
 mod roundtrip;
+mod show;
 mod stats;
 mod verify;
 
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
     Dump(dump::Opts),
+    Show(show::Opts),
     Stats(stats::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
@@ -55,6 +57,7 @@ impl Command {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
             Command::Dump(opts) => opts.run(context),
+            Command::Show(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),

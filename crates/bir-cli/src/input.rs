@@ -29,6 +29,11 @@ pub(crate) struct InputOpt {
 }
 
 impl InputOpt {
+    /// The input of a path that a command found itself.
+    pub(crate) fn of(path: PathBuf) -> InputOpt {
+        InputOpt { input: Some(path) }
+    }
+
     pub(crate) fn open(&self, context: &Context) -> Result<Input> {
         match self.input.as_deref() {
             Some(path) if path != Path::new("-") => Input::file(path, context),

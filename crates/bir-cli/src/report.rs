@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use bir_json::{Oddities, OddityKind, Place, Places, ReadError};
+use bir_view::Paint;
 
 /// Options of every command.
 #[derive(clap::Args)]
@@ -13,7 +14,7 @@ pub(crate) struct GlobalOpts {
     /// Form of the output
     #[arg(long, global = true, value_enum, default_value = "text", help_heading = "Global options")]
     format: Form,
-    /// Colours in messages
+    /// Colours in messages and text
     #[arg(long, global = true, value_enum, default_value = "auto", help_heading = "Global options")]
     color: When,
     /// Say nothing but errors
@@ -55,7 +56,7 @@ pub(crate) enum Tone {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum When {
-    /// When standard error is a terminal and NO_COLOR is not set.
+    /// On a terminal, when NO_COLOR is not set.
     Auto,
     Always,
     Never,
@@ -74,8 +75,8 @@ pub(crate) struct Context {
     form: Form,
     verbosity: Verbosity,
     color: bool,
-    /// Whether what goes to standard output is coloured.
-    color_out: bool,
+    /// Of the output; `None` when that depends on where it goes.
+    color_output: Option<bool>,
 }
 
 pub(crate) type Result<T, E = Box<Fault>> = std::result::Result<T, E>;
@@ -286,23 +287,20 @@ const FRAME: Style = AnsiColor::Blue.on_default().bold();
 impl Context {
     pub(crate) fn new(opts: &GlobalOpts) -> Context {
         let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let colored = |is_terminal: bool| match opts.color {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => {
-                let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-                !set("NO_COLOR") && !dumb && is_terminal
-            }
+        let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let may = !set("NO_COLOR") && !dumb;
+        let (color, color_output) = match opts.color {
+            When::Always => (true, Some(true)),
+            When::Never => (false, Some(false)),
+            When::Auto => (may && io::stderr().is_terminal(), (!may).then_some(false)),
         };
-        let color = colored(io::stderr().is_terminal());
-        let color_out = colored(io::stdout().is_terminal());
         let format = if opts.format == Form::Text { Format::Text } else { Format::Json };
         let verbosity = match (opts.quiet, opts.verbose) {
             (true, _) => Verbosity::Quiet,
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        Context { format, form: opts.format, verbosity, color, color_out }
+        Context { format, form: opts.format, verbosity, color, color_output }
     }
 
     /// The form of the output that was asked for.
@@ -318,7 +316,17 @@ impl Context {
             Tone::Note => NOTE,
             Tone::Frame => FRAME,
         };
-        if self.color_out { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        let color = self.color_output.unwrap_or_else(|| io::stdout().is_terminal());
+        if color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// How the text of a command may look, on a terminal or elsewhere.
+    pub(crate) fn paint(&self, terminal: bool) -> Paint {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .find_map(|name| env::var(name).ok().filter(|v| !v.is_empty()));
+        let utf8 = locale.is_some_and(|name| name.to_lowercase().replace('-', "").ends_with("utf8"));
+        Paint { color: self.color_output.unwrap_or(terminal), unicode: terminal && utf8 }
     }
 
     pub(crate) fn is_quiet(&self) -> bool {

@@ -47,6 +47,14 @@ const STAGES: &[Stage] = &[
     },
     Stage { shows: "What it is made of, and what it needs.", command: &["stats", "MODULE"] },
     Stage {
+        shows: "Its instructions as text: here those of one engine.",
+        command: &["dump", "--engine", "Activation", "MODULE"],
+    },
+    Stage {
+        shows: "One instruction: what it touches, what it waits for and why, and who waits for it.",
+        command: &["show", "MODULE", "mm0_1_0"],
+    },
+    Stage {
         shows: "A kernel as the front end hands it over: what it holds.",
         command: &["klr", "info", "KERNEL"],
     },
