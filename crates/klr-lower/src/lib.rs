@@ -66,12 +66,23 @@ pub struct Lowered {
 /// Something that the module does not say, or says by choice of this crate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
+    /// Its kind.
+    pub kind: NoteKind,
     /// What it is.
     pub message: String,
     /// Statements that it holds for.
     pub count: usize,
     /// The first of them, as path from the file.
     pub first: String,
+}
+
+/// What a note is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoteKind {
+    /// A part of the mapping of an operator is the choice of this crate, see [`mapping`].
+    Choice,
+    /// Something in the kernel has no place in the module.
+    Loss,
 }
 
 impl fmt::Display for Note {

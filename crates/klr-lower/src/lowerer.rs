@@ -17,7 +17,7 @@ use crate::error::{Error, Problem, ProblemKind, Statement};
 use crate::mapping;
 use crate::operand::corner;
 use crate::tensors::Tensors;
-use crate::{Lowered, Note, Options, Source};
+use crate::{Lowered, Note, NoteKind, Options, Source};
 
 /// Prefix of the names that the 2.24 backend gives to the zeros it adds.
 const ZERO_BIAS: &str = "COMPILER-GENERATED-zero_bias_act_0";
@@ -146,7 +146,10 @@ impl<'a> Lowerer<'a> {
             let id = self.module.new_block(holder, block.label);
             if self.labels.insert(block.label, id).is_some() {
                 let label = block.label.to_string();
-                self.problem(ProblemKind::DuplicateLabel { label }, format!("{}[{index}].label", self.source.path));
+                self.problem(
+                    ProblemKind::DuplicateLabel { label },
+                    format!("{}[{index}].label", self.source.path),
+                );
             }
         }
     }
@@ -176,7 +179,8 @@ impl<'a> Lowerer<'a> {
 
     /// The zeros that all activations without a bias share, set at the start of the kernel.
     fn make_zeros(&mut self) {
-        let zeros = self.tensors.generated(&mut self.module, ZERO_BIAS, [PARTITIONS, 1], Dtype::Float32, None);
+        let zeros =
+            self.tensors.generated(&mut self.module, ZERO_BIAS, [PARTITIONS, 1], Dtype::Float32, None);
         let set = Memset { mode: MemsetMode::Const, ..Memset::default() };
         let draft = Draft::new(set).output(corner(zeros, 1, PARTITIONS as i64, 1, Dtype::Float32));
         let entry = self.module.blocks_of(bir::Holder::Function(self.function))[0];
@@ -221,7 +225,14 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    fn statement(&mut self, block: BlockId, label: &str, index: usize, statement: &'a Stmt<'a>, path: String) {
+    fn statement(
+        &mut self,
+        block: BlockId,
+        label: &str,
+        index: usize,
+        statement: &'a Stmt<'a>,
+        path: String,
+    ) {
         let Stmt::Oper { op, name, pos } = statement;
         self.path = path;
         let drafts = match self.operator(op) {
@@ -241,9 +252,10 @@ impl<'a> Lowerer<'a> {
             }
         };
         if let Some(choice) = mapping::of(op).choice
+            && mapping::shows(op)
             && self.chosen.insert(op.kind())
         {
-            self.note(&format!("{}: {choice}", operator_name(op)));
+            self.add_note(NoteKind::Choice, format!("{}: {choice}", operator_name(op)));
         }
         let debug = self.debug(op, pos);
         for (at, draft) in drafts.into_iter().enumerate() {
@@ -348,7 +360,8 @@ impl<'a> Lowerer<'a> {
                         }
                     }
                     ends => {
-                        let unknown = ends.iter().find(|(name, id)| id.is_none() && !elsewhere.contains(name));
+                        let unknown =
+                            ends.iter().find(|(name, id)| id.is_none() && !elsewhere.contains(name));
                         if let Some((name, _)) = unknown {
                             let kind = ProblemKind::Edge { name: (*name).to_string() };
                             self.problem(kind, format!("{kernel}.edges[{index}]"));
@@ -365,15 +378,16 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Notes something about the statement at hand.
+    /// Notes that something in the statement at hand has no place in BIR.
     pub(crate) fn note(&mut self, message: &str) {
         match self.notes.iter_mut().find(|note| note.message == message) {
             Some(note) => note.count += 1,
-            None => {
-                let (message, first) = (message.to_string(), self.path.clone());
-                self.notes.push(Note { message, count: 1, first });
-            }
+            None => self.add_note(NoteKind::Loss, message.to_string()),
         }
+    }
+
+    fn add_note(&mut self, kind: NoteKind, message: String) {
+        self.notes.push(Note { kind, message, count: 1, first: self.path.clone() });
     }
 
     /// The core whose body this is, where there are several.

@@ -1,7 +1,7 @@
 //! How each operator is lowered, and how sure that is.
 
 use klr::info::operator_name;
-use klr::ir::Operator;
+use klr::ir::{Access, BrCmpOp, DgeComputeOp, Dtype, Operator, TensorRef};
 
 /// How much of a mapping is known from traces of the 2.24 backend (spec: klr 8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,28 @@ pub fn of(operator: &Operator<'_>) -> Mapping {
     let name = operator_name(operator);
     let none = Mapping { operator: name, bir: "", known: Known::Traced, choice: None };
     MAPPINGS.iter().find(|mapping| mapping.operator == name).copied().unwrap_or(none)
+}
+
+/// Whether what was chosen shows in an operator as it is.
+pub(crate) fn shows(operator: &Operator<'_>) -> bool {
+    match operator {
+        Operator::NcDmaCopy(op) => op.compute_op == DgeComputeOp::Add,
+        Operator::CmpBranch(op) => op.op == BrCmpOp::Always,
+        Operator::TensorScalar(op) => matches!(dtype(&op.dst), Some(Dtype::Int64 | Dtype::Uint64)),
+        Operator::Transpose(op) => dtype(&op.dst) != Some(Dtype::Float32),
+        _ => true,
+    }
+}
+
+fn dtype(reference: &TensorRef<'_>) -> Option<Dtype> {
+    match reference {
+        TensorRef::Abstract(Access::Simple(tensor)) => Some(tensor.dtype),
+        TensorRef::Abstract(Access::BirPattern(access)) => {
+            Some(access.dtype_override.unwrap_or(access.tensor.dtype))
+        }
+        TensorRef::Hbm(view) => Some(view.dtype),
+        _ => None,
+    }
 }
 
 macro_rules! mappings {

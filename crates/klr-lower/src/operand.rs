@@ -79,7 +79,8 @@ impl<'a> Lowerer<'a> {
             Access::Simple(tensor) => {
                 // The backend takes one pair, over the partitions, and one element of each (spec: klr 7).
                 if tensor.free_elements > 1 {
-                    let message = "a simple access takes the first element of each partition, as in the 2.24 backend";
+                    let message =
+                        "a simple access takes the first element of each partition, as in the 2.24 backend";
                     self.note(message);
                 }
                 let location = self.tensors.bind(&mut self.module, tensor)?;

@@ -76,7 +76,9 @@ impl<'a> Tensors<'a> {
         let name = || view.name.to_string();
         match self.known.get(view.name) {
             Some((Meaning::Hbm(known), found)) if *known == view => return Ok(*found),
-            Some((Meaning::Name(known), found)) if known.dtype == view.dtype && in_dram(known.address.memory) => {
+            Some((Meaning::Name(known), found))
+                if known.dtype == view.dtype && in_dram(known.address.memory) =>
+            {
                 return Ok(*found);
             }
             Some(_) => return Err(ProblemKind::Tensor { name: name() }),
@@ -84,7 +86,8 @@ impl<'a> Tensors<'a> {
         }
         let elements = view.dims.iter().try_fold(1u64, |product, pair| product.checked_mul(pair.num));
         let size = || ProblemKind::TensorSize { name: name() };
-        let elements = elements.filter(|count| count.checked_mul(view.dtype.bytes()).is_some()).ok_or_else(size)?;
+        let elements =
+            elements.filter(|count| count.checked_mul(view.dtype.bytes()).is_some()).ok_or_else(size)?;
         let new = NewTensor::dram(view.name, [elements], maps::dtype(view.dtype)).at(view.address);
         let tensor = Builder::at(module, self.block).tensor(new);
         self.known.insert(view.name, (Meaning::Hbm(view), tensor));

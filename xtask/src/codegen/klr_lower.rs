@@ -61,7 +61,13 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
         let (open, close) = if partial { ("Some(", ")") } else { ("", "") };
         let result = if partial { format!("Option<b::{}>", map.bir) } else { format!("b::{}", map.bir) };
         let name = function(&map.klr);
-        writeln!(out, "\n/// `{}` as `{}`{}.", map.klr, map.bir, if partial { ", where it is one" } else { "" })?;
+        writeln!(
+            out,
+            "\n/// `{}` as `{}`{}.",
+            map.klr,
+            map.bir,
+            if partial { ", where it is one" } else { "" }
+        )?;
         writeln!(out, "pub(crate) fn {name}(value: k::{}) -> {result} {{\n    match value {{", map.klr)?;
         for row in &map.map {
             let from = camel(&row.klr);

@@ -17,7 +17,12 @@ use crate::operand::{Result, float, float32};
 
 impl<'a> Lowerer<'a> {
     /// One input, one output.
-    fn unary(&mut self, op: impl Into<Op>, src: &ir::TensorRef<'a>, dst: &ir::TensorRef<'a>) -> Result<Draft> {
+    fn unary(
+        &mut self,
+        op: impl Into<Op>,
+        src: &ir::TensorRef<'a>,
+        dst: &ir::TensorRef<'a>,
+    ) -> Result<Draft> {
         Ok(Draft::new(op).input(self.tensor(src)?).output(self.tensor(dst)?))
     }
 
@@ -33,7 +38,8 @@ impl<'a> Lowerer<'a> {
         let bias = match &op.bias {
             Some(bias) => self.tensor(bias)?,
             None => {
-                let rows = data.access_pattern().and_then(|pattern| pattern.get(0)).map_or(1, |pair| pair.num);
+                let rows =
+                    data.access_pattern().and_then(|pattern| pattern.get(0)).map_or(1, |pair| pair.num);
                 self.zero_bias(rows)
             }
         };
@@ -238,8 +244,7 @@ impl<'a> Lowerer<'a> {
             is_scalar_tensor_tensor: true.into(),
             ..TensorScalarPtr::default()
         };
-        let inputs: [Argument; 3] =
-            [self.tensor(&op.src0)?, self.operand(&op.imm0)?, self.tensor(&op.src1)?];
+        let inputs: [Argument; 3] = [self.tensor(&op.src0)?, self.operand(&op.imm0)?, self.tensor(&op.src1)?];
         Ok(Draft::new(scan).inputs(inputs).output(self.tensor(&op.dst)?))
     }
 }

@@ -133,12 +133,8 @@ impl<'a> Lowerer<'a> {
             return Err(ProblemKind::Empty { what: "srcs" });
         }
         let constants = op.scales.iter().map(|scale| float("scales", scale)).collect::<Result<_>>()?;
-        let copy = DMACopy {
-            mode: CopyMode::CCE,
-            constants,
-            cce_op: alu_op(op.reduce_op),
-            ..DMACopy::default()
-        };
+        let copy =
+            DMACopy { mode: CopyMode::CCE, constants, cce_op: alu_op(op.reduce_op), ..DMACopy::default() };
         let draft = Draft::new(copy).on(EngineType::Unassigned);
         Ok(draft.inputs(self.tensors(op.srcs)?).output(self.tensor(&op.dst)?))
     }

@@ -17,15 +17,20 @@ const U8: Dtype = Dtype::Uint8;
 /// The kernel of an operator, as its statements, and the architecture that has all of the instructions.
 pub(crate) fn case<'a>(operator: &str, k: &Kit<'a>) -> (ArchLevel, Vec<Operator<'a>>) {
     let arch = match operator {
-        "activate2" | "exponential" | "ncMatMulMX" | "quantizeMX" | "rand2" | "randGetState" | "randSetState" => {
-            ArchLevel::CoreV4
-        }
+        "activate2" | "exponential" | "ncMatMulMX" | "quantizeMX" | "rand2" | "randGetState"
+        | "randSetState" => ArchLevel::CoreV4,
         _ => ArchLevel::Gen3,
     };
     let list = match operator {
-        "ncActivate" | "activationReduce" | "activate2" | "exponential" | "dropout" => activation(operator, k),
-        "tensorScalar" | "tensorScalarReduce" | "tensorScalarCumulative" | "ncScalarTensorTensor"
-        | "tensorTensor" | "tensorTensorScan" => arithmetic(operator, k),
+        "ncActivate" | "activationReduce" | "activate2" | "exponential" | "dropout" => {
+            activation(operator, k)
+        }
+        "tensorScalar"
+        | "tensorScalarReduce"
+        | "tensorScalarCumulative"
+        | "ncScalarTensorTensor"
+        | "tensorTensor"
+        | "tensorTensorScan" => arithmetic(operator, k),
         "batchNormAggregate" | "batchNormStats" | "reciprocal" | "tensorReduce" | "tensorPartitionReduce" => {
             reductions(operator, k)
         }
@@ -34,8 +39,15 @@ pub(crate) fn case<'a>(operator: &str, k: &Kit<'a>) -> (ArchLevel, Vec<Operator<
         "ncMatMul" | "ncMatMulMX" | "quantizeMX" => matmul(operator, k),
         "ncAffineSelect" | "iota" | "ncRangeSelect" | "copyPredicated" | "selectReduce" | "max8"
         | "findIndex8" | "matchReplace8" | "nonzeroWithCount" | "sequenceBounds" => select(operator, k),
-        "tensorLoad" | "tensorStore" | "registerMove" | "registerAluOp" | "cmpBranch" | "rankId"
-        | "currentProcessingRankId" | "coreBarrier" | "devicePrint" => control(operator, k),
+        "tensorLoad"
+        | "tensorStore"
+        | "registerMove"
+        | "registerAluOp"
+        | "cmpBranch"
+        | "rankId"
+        | "currentProcessingRankId"
+        | "coreBarrier"
+        | "devicePrint" => control(operator, k),
         "rng" | "rand2" | "randGetState" | "randSetState" | "setRngSeed" => random(operator, k),
         _ => collective(operator, k),
     };
@@ -233,7 +245,8 @@ fn reductions<'a>(operator: &str, k: &Kit<'a>) -> Vec<Operator<'a>> {
                 keepdims: false,
             };
             let dst = k.all(k.sb("all", &[128, 1], F32));
-            let both = TensorReduce { dst, op: AluOp::Add, op_dim: TensorSubDim::XY, negated: true, ..reduce };
+            let both =
+                TensorReduce { dst, op: AluOp::Add, op_dim: TensorSubDim::XY, negated: true, ..reduce };
             return vec![
                 Operator::TensorReduce(k.arena.alloc(reduce)),
                 Operator::TensorReduce(k.arena.alloc(both)),
@@ -257,7 +270,12 @@ fn data<'a>(operator: &str, k: &Kit<'a>) -> Vec<Operator<'a>> {
             let a = k.sb("a", &[128, 64], BF16);
             let b = k.psum("b", &[64, 128], BF16);
             let transpose = |dst, src, engine| {
-                Operator::Transpose(k.arena.alloc(Transpose { dst: k.all(dst), src: k.all(src), dtype: None, engine }))
+                Operator::Transpose(k.arena.alloc(Transpose {
+                    dst: k.all(dst),
+                    src: k.all(src),
+                    dtype: None,
+                    engine,
+                }))
             };
             vec![transpose(y, x, Engine::Dve), transpose(b, a, Engine::Unassigned)]
         }
@@ -519,13 +537,21 @@ fn control<'a>(operator: &str, k: &Kit<'a>) -> Vec<Operator<'a>> {
         "registerMove" => vec![move_to("r", -7)],
         "registerAluOp" => vec![
             move_to("r", 0),
-            Operator::RegisterAluOp(k.arena.alloc(RegisterAluOp { dst: "r", src: "r", imm: 1, op: AluOp::Add })),
+            Operator::RegisterAluOp(k.arena.alloc(RegisterAluOp {
+                dst: "r",
+                src: "r",
+                imm: 1,
+                op: AluOp::Add,
+            })),
         ],
         "tensorLoad" => {
             vec![Operator::TensorLoad(k.arena.alloc(TensorLoad { dst: "r", src: k.all(cell) }))]
         }
         "tensorStore" => {
-            vec![move_to("r", 1), Operator::TensorStore(k.arena.alloc(TensorStore { dst: k.all(cell), src: "r" }))]
+            vec![
+                move_to("r", 1),
+                Operator::TensorStore(k.arena.alloc(TensorStore { dst: k.all(cell), src: "r" })),
+            ]
         }
         // In a block of its own: see the kernel with a loop for the other form.
         "cmpBranch" => vec![Operator::CmpBranch(k.arena.alloc(CmpBranch {

@@ -46,7 +46,10 @@ fn the_sample_is_lowered_whole() {
     let function = module.main().expect("a function");
     assert_eq!(module.str(module[function].name), "softmax");
     let kinds: Vec<_> = module.sets_of(function).map(|set| module[set].kind.expect("a kind")).collect();
-    assert_eq!(kinds[..3], [TensorKind::ExternalInput, TensorKind::ExternalInput, TensorKind::ExternalOutput]);
+    assert_eq!(
+        kinds[..3],
+        [TensorKind::ExternalInput, TensorKind::ExternalInput, TensorKind::ExternalOutput]
+    );
     let matmul = module.insts().find(|id| matches!(module[*id].op, Op::Matmult(_))).expect("a product");
     let debug = module[matmul].debug.as_ref().expect("a source line");
     assert_eq!((debug.lineno, debug.op_name.map(|name| module.str(name))), (Some(6), Some("ncMatMul")));
@@ -61,7 +64,8 @@ fn counted<'a>(kit: &Kit<'a>) -> Vec<Block<'a>> {
         Operator::CmpBranch(arena.alloc(CmpBranch { reg1: "i", reg2: "n", imm, op, true_label, false_label }))
     };
     let set = |dst, imm| Operator::RegisterMove(arena.alloc(RegisterMove { dst, imm }));
-    let add = Operator::RegisterAluOp(arena.alloc(RegisterAluOp { dst: "i", src: "i", imm: 1, op: AluOp::Add }));
+    let add =
+        Operator::RegisterAluOp(arena.alloc(RegisterAluOp { dst: "i", src: "i", imm: 1, op: AluOp::Add }));
     vec![
         kit.block("entry", &[set("i", 0), set("n", 8), compare(BrCmpOp::Always, 0, "loop", "")]),
         kit.block("loop", &[add, compare(BrCmpOp::LtReg, 0, "loop", "done")]),
@@ -111,7 +115,9 @@ fn blocks_in_order_and_edges_become_ordered_dependencies() {
     let file = File::new(Contents::Lnc(arena.alloc(kernel)));
     let lowered = module(&file);
     let edges = |module: &Module| {
-        let edge = |id: bir::ids::InstId| module[id].dependencies.iter().map(|edge| edge.kind().name().unwrap_or("")).collect();
+        let edge = |id: bir::ids::InstId| {
+            module[id].dependencies.iter().map(|edge| edge.kind().name().unwrap_or("")).collect()
+        };
         module.insts().map(edge).collect::<Vec<Vec<&str>>>()
     };
     // The second move comes after the first; the branch has no dependencies.
@@ -138,7 +144,8 @@ fn a_core_of_several_says_which_it_is() {
     let (_, operators) = case("sendRecv", &kit);
     let body: &[Block<'_>] = arena.list(&[kit.block("entry", &operators)]);
     let file = kit.lnc(&[body, body]);
-    let core = |core| lower(&file, &Options { core: Some(core), target: ArchLevel::CoreV4, ..Options::default() });
+    let core =
+        |core| lower(&file, &Options { core: Some(core), target: ArchLevel::CoreV4, ..Options::default() });
     let module = core(0).expect("core 0 sends to core 1").module;
     assert_eq!(module.root.arch, Some(ArchLevel::CoreV4));
     assert_eq!(module.root.attributes.get("neuron_core_id"), Some(&bir::Value::Uint(0)));

@@ -74,7 +74,8 @@ impl<'a> Kit<'a> {
 
     /// All of a tensor.
     pub(crate) fn all(&self, tensor: Tensor<'a>) -> TensorRef<'a> {
-        let dims: Vec<u64> = std::iter::once(&tensor.shape.par_dim).chain(tensor.shape.free_dims).copied().collect();
+        let dims: Vec<u64> =
+            std::iter::once(&tensor.shape.par_dim).chain(tensor.shape.free_dims).copied().collect();
         let step = |at: usize| dims[at + 1..].iter().product::<u64>() as i64;
         let pairs: Vec<(i64, u64)> = dims.iter().enumerate().map(|(at, num)| (step(at), *num)).collect();
         self.pattern(tensor, 0, &pairs)
@@ -118,7 +119,8 @@ impl<'a> Kit<'a> {
     }
 
     pub(crate) fn block(&self, label: &'a str, operators: &[Operator<'a>]) -> Block<'a> {
-        let statements: Vec<Stmt<'a>> = operators.iter().enumerate().map(|(at, op)| self.statement(at, *op)).collect();
+        let statements: Vec<Stmt<'a>> =
+            operators.iter().enumerate().map(|(at, op)| self.statement(at, *op)).collect();
         Block { label, no_reorder: false, body: self.arena.list(&statements) }
     }
 

@@ -11,7 +11,9 @@ fn cases() -> u32 {
 
 fn check(file: &File<'_>) {
     let core = Some(0);
-    for options in [Options { core, ..Options::default() }, Options { core, keep_going: true, ..Options::default() }] {
+    for options in
+        [Options { core, ..Options::default() }, Options { core, keep_going: true, ..Options::default() }]
+    {
         let Ok(lowered) = lower(file, &options) else { continue };
         assert_eq!(lowered.module.check_links(), []);
         let json = bir_json::to_string(&lowered.module, &WriteOptions::default());

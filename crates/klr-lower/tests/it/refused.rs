@@ -105,10 +105,7 @@ fn forms_that_the_backend_does_not_take() {
         _ => unreachable!("made so"),
     };
     let scalar = || Some(ScalarOffset::Acc(index()));
-    assert_eq!(
-        problem(&kit, copy(offset(scalar(), None), offset(scalar(), None))),
-        ProblemKind::BothDynamic
-    );
+    assert_eq!(problem(&kit, copy(offset(scalar(), None), offset(scalar(), None))), ProblemKind::BothDynamic);
     assert_eq!(problem(&kit, copy(kit.all(x), offset(None, Some(index())))), ProblemKind::VectorOffset);
     assert_eq!(
         problem(&kit, copy(kit.all(x), offset(Some(ScalarOffset::Reg("r")), None))),
@@ -198,10 +195,7 @@ fn files_without_a_core_kernel_and_cores_that_are_not_there() {
     let body: &[Block<'_>] = arena.list(&[kit.block("entry", &[])]);
     let two = kit.lnc(&[body, body]);
     let error = lower(&two, &Options::default()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "the kernel has a body for each of 2 cores, 0 to 1: one has to be chosen"
-    );
+    assert_eq!(error.to_string(), "the kernel has a body for each of 2 cores, 0 to 1: one has to be chosen");
     let core = |core| lower(&two, &Options { core: Some(core), ..Options::default() });
     assert!(core(1).is_ok());
     assert_eq!(core(2).unwrap_err().to_string(), "there is no body for core 2: the kernel has 2");
