@@ -113,7 +113,7 @@ impl Kind {
         if first.is_none_or(is_text) { Kind::Json } else { Kind::Binary }
     }
 
-    fn describe(self) -> &'static str {
+    pub(crate) fn describe(self) -> &'static str {
         match self {
             Kind::Json => "BIR-JSON",
             Kind::Klr => "a KLR file",

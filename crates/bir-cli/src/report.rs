@@ -147,6 +147,18 @@ impl Fault {
         fault
     }
 
+    /// A line of a text that is not what it should be; `column` counts characters from 1.
+    pub(crate) fn line(file: &str, line: usize, column: usize, text: &str, message: String) -> Box<Fault> {
+        let mut fault = Fault::new(message);
+        let shown = printable(text.as_bytes());
+        let start = (column - 1).saturating_sub(AROUND).min(shown.len());
+        let text: String = shown[start..].iter().take(2 * AROUND).collect();
+        let excerpt = Some(Excerpt { text, column: column - 1 - start });
+        let at = At::Text { line, column };
+        fault.at = Some(Spot { file: file.to_owned(), at, path: String::new(), excerpt });
+        fault
+    }
+
     /// A text that is not what it should be from `offset` on; `expected` is the line that should stand there, the
     /// same up to `column`.
     pub(crate) fn differs(
@@ -360,6 +372,15 @@ impl Context {
 
     fn styled(&self, style: Style, text: &str) -> String {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+/// Nothing in a module has a name that was asked for.
+pub(crate) fn not_found(file: &str, what: &str, module: &bir::Module, name: &str) -> Box<Fault> {
+    let fault = Fault::new(format!("{file} has no {what} called `{name}`"));
+    match &bir_view::find::suggestions(module, name)[..] {
+        [] => fault,
+        near => fault.note(format!("near it: {}", near.join(", "))),
     }
 }
 
