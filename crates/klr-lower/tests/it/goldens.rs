@@ -1,9 +1,11 @@
 //! A golden module for each operator that has a BIR form. `BLESS=1` writes them anew.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use bir_json::{ReadOptions, WriteOptions};
+use bir::diag::Severity;
+use bir_json::{Loaded, ReadOptions, WriteOptions};
 use klr::Arena;
 use klr_lower::mapping::MAPPINGS;
 use klr_lower::{NoteKind, Options, lower};
@@ -46,9 +48,22 @@ fn golden(operator: &str) -> String {
     for note in lowered.notes.iter().filter(|note| note.kind == NoteKind::Loss) {
         text.push_str(&format!("# note: {note}\n"));
     }
+    for (code, message) in findings(operator, &again) {
+        text.push_str(&format!("# verify, {code}: {message}\n"));
+    }
     text.push_str(&json);
     text.push('\n');
     text
+}
+
+/// What the verifier finds, each rule once. Errors are not among it.
+fn findings(operator: &str, loaded: &Loaded) -> BTreeMap<String, String> {
+    let options = bir_verify::Options { cores: Some(2), parallel: false, ..bir_verify::Options::default() };
+    let outcome = bir_verify::verify_loaded(loaded, &options);
+    let errors: Vec<_> = outcome.findings.iter().filter(|found| found.severity == Severity::Error).collect();
+    assert!(errors.is_empty(), "{operator}: {errors:#?}");
+    let warnings = outcome.findings.iter().filter(|found| found.severity == Severity::Warning);
+    warnings.map(|found| (found.code.to_string(), found.message.clone())).collect()
 }
 
 #[test]
