@@ -10,6 +10,7 @@ mod fill;
 mod isa;
 mod json;
 mod klr;
+mod klr_lower;
 mod model;
 mod op_info;
 mod roles;
@@ -69,6 +70,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("fill", fill::generate),
     ("isa", isa::generate),
     ("klr", klr::generate),
+    ("klr_lower", klr_lower::generate),
 ];
 
 /// The first lines of every generated file.

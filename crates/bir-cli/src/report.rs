@@ -107,6 +107,8 @@ enum At {
     Text { line: usize, column: usize },
     /// Byte, and the byte at which the excerpt starts.
     Byte { at: usize, start: usize },
+    /// Not known, or of no use.
+    Somewhere,
 }
 
 /// A part of a line, and the column of the place in it, from 0.
@@ -146,6 +148,13 @@ impl Fault {
         let mut fault = Fault::new(message);
         fault.at = Some(Spot::of_bytes(file, bytes, offset, path));
         fault
+    }
+
+    /// Something that is wrong with a value of a file, wherever its bytes are.
+    pub(crate) fn in_value(mut self: Box<Self>, file: &str, path: &str) -> Box<Fault> {
+        self.at =
+            Some(Spot { file: file.to_owned(), at: At::Somewhere, path: path.to_owned(), excerpt: None });
+        self
     }
 
     /// Says the way to the value, where the reader knows it better than a look at the text does.
@@ -342,10 +351,10 @@ impl Context {
         let mut text = self.styled(ERROR, "error:") + " " + &clean(&fault.message) + "\n";
         if let Some(Spot { file, at, path, excerpt }) = &fault.at {
             let (place, number) = match at {
-                At::Text { line, column } => (format!(":{line}:{column}"), line),
-                At::Byte { at, start } => (format!(", byte {at}"), start),
+                At::Text { line, column } => (format!(":{line}:{column}"), line.to_string()),
+                At::Byte { at, start } => (format!(", byte {at}"), start.to_string()),
+                At::Somewhere => (String::new(), " ".to_owned()),
             };
-            let number = number.to_string();
             let margin = " ".repeat(number.len());
             let (arrow, bar) = (self.styled(FRAME, "-->"), self.styled(FRAME, "|"));
             let _ = writeln!(text, "{margin} {arrow} {}{place}", clean(file));

@@ -59,6 +59,10 @@ const STAGES: &[Stage] = &[
         command: &["klr", "info", "KERNEL"],
     },
     Stage { shows: "Nothing in it that the backend would refuse.", command: &["klr", "lint", "KERNEL"] },
+    Stage {
+        shows: "The kernel as BIR, for all the other commands.",
+        command: &["klr", "lower", "KERNEL", "-o", "DIR/softmax.json"],
+    },
 ];
 
 impl Opts {
@@ -80,8 +84,7 @@ impl Opts {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),
                 "KERNEL" => kernel.clone(),
-                "DIR" => dir.clone(),
-                word => word.to_owned(),
+                word => word.replace("DIR", &dir),
             });
             let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
             say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;
