@@ -11,6 +11,7 @@ mod isa;
 mod json;
 mod klr;
 mod model;
+mod neff;
 mod op_info;
 mod roles;
 mod tables;
@@ -67,6 +68,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("fill", fill::generate),
     ("isa", isa::generate),
     ("klr", klr::generate),
+    ("neff", neff::generate),
 ];
 
 /// The first lines of every generated file.

@@ -3,6 +3,7 @@
 mod completions;
 mod demo;
 mod man;
+mod neff;
 mod roundtrip;
 mod stats;
 
@@ -13,6 +14,7 @@ pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
     Stats(stats::Opts),
+    Neff(neff::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -42,6 +44,7 @@ impl Command {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Neff(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }
