@@ -14,6 +14,7 @@ mod model;
 mod neff;
 mod op_info;
 mod roles;
+mod rules;
 mod tables;
 mod targets;
 mod visit;
@@ -65,6 +66,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("roles", roles::generate),
     ("op_info", op_info::generate),
     ("targets", targets::generate),
+    ("rules", rules::generate),
     ("fill", fill::generate),
     ("isa", isa::generate),
     ("klr", klr::generate),
