@@ -93,7 +93,8 @@ enum Source<'a> {
 ///
 /// ```
 /// # fn demo(payload: &[u8]) -> Result<(), neff::Error> {
-/// let mut archive = neff::Archive::new(payload, &neff::Limits::default())?;
+/// let limits = neff::Limits::default();
+/// let mut archive = neff::Archive::new(payload, &limits)?;
 /// while let Some(member) = archive.next()? {
 ///     println!("{:10} {}", member.size, member.name);
 /// }
@@ -319,7 +320,8 @@ impl<'a> Archive<'a> {
             if read == 0 {
                 self.ended = true;
                 if zeros == 0 {
-                    self.finding("NEFF-04", "the archive has no end marker; it may be cut");
+                    let reason = "it has no end marker, so it was cut".into();
+                    return Err(Error::Tar { at: self.at, reason });
                 }
             } else if read < BLOCK {
                 let reason = format!("it ends after {read} bytes of a block of 512");

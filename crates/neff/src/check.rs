@@ -40,8 +40,8 @@ rules! {
     "NEFF-03" "bytes behind the payload",
         "Nothing reads them; a file that was put together by hand, or cut and mended, looks like this.",
         "pack it again";
-    "NEFF-04" "the archive does not end as archives do",
-        "Two blocks of zeros end an archive; without them, or with something behind, it may have been cut.",
+    "NEFF-04" "bytes behind the archive",
+        "Two blocks of zeros end an archive. Nothing reads what is behind them, though it is compressed with the rest.",
         "compile or pack it again";
     "NEFF-05" "info.json and the header disagree",
         "Tools read the former and loaders the latter, so people are told something else than what runs.",

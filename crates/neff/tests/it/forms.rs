@@ -33,9 +33,13 @@ fn the_sample_is_a_clean_package() {
 #[test]
 fn kinds_come_from_manifests_and_not_from_names() {
     let mut members = one_core();
-    for (from, to) in
-        [("PE.bin", "zebra.npy"), ("identity.npy", "PE.bin"), ("Pool.json", "p"), ("def.json", "d.txt"), ("kelf-0.json", "list")]
-    {
+    for (from, to) in [
+        ("PE.bin", "zebra.npy"),
+        ("identity.npy", "PE.bin"),
+        ("Pool.json", "p"),
+        ("def.json", "d.txt"),
+        ("kelf-0.json", "list"),
+    ] {
         rename(&mut members, from, to);
     }
     let package = read(&wrapped(&members));
@@ -51,7 +55,9 @@ fn kinds_come_from_manifests_and_not_from_names() {
 #[test]
 fn older_names_and_odd_stems_are_followed() {
     let mut members = one_core();
-    for (from, to) in [("kelf-0.json", "kelf-a.json"), ("PE.", "pe."), ("SP.", "SP0."), ("neff.json", "kelp.json")] {
+    for (from, to) in
+        [("kelf-0.json", "kelf-a.json"), ("PE.", "pe."), ("SP.", "SP0."), ("neff.json", "kelp.json")]
+    {
         rename(&mut members, from, to);
     }
     let file = wrapped(&members);
@@ -88,7 +94,8 @@ fn an_engine_that_is_not_there_has_an_empty_stream() {
 #[test]
 fn packages_of_version_one_have_a_sha256_and_may_be_plain() {
     let archive = tar_of(&one_core(), tar::Header::new_ustar);
-    for (payload, compression) in [(archive.clone(), Compression::None), (gzip(&archive), Compression::Gzip)] {
+    for (payload, compression) in [(archive.clone(), Compression::None), (gzip(&archive), Compression::Gzip)]
+    {
         let digest = sha2::Sha256::digest(&payload).to_vec();
         let reversed: Vec<u8> = digest.chunks(4).flat_map(|word| word.iter().rev().copied()).collect();
         for (hash, form) in [(digest, HashForm::Plain), (reversed, HashForm::WordReversed)] {
@@ -145,13 +152,11 @@ fn archives_of_all_forms_are_read() {
     assert_eq!(gnu.payload.tar_format, TarFormat::Gnu);
     assert_eq!(gnu.member(&long).unwrap().kind, Kind::Constant);
 
-    let sources = with_long().into_iter().map(|(name, body)| neff::pack::Source {
-        name,
-        body: neff::pack::Body::Bytes(body),
-    });
+    let sources = with_long()
+        .into_iter()
+        .map(|(name, body)| neff::pack::Source { name, body: neff::pack::Body::Bytes(body) });
     let sources: Vec<_> = sources.collect();
-    let packed =
-        neff::pack::to_bytes(Header::default(), &sources, &neff::pack::Options::default()).unwrap();
+    let packed = neff::pack::to_bytes(Header::default(), &sources, &neff::pack::Options::default()).unwrap();
     let pax = read(&packed);
     assert_eq!(pax.payload.tar_format, TarFormat::Pax);
     assert_eq!(pax.member(&long).unwrap().kind, Kind::Constant);
@@ -233,7 +238,8 @@ fn what_is_wrong_is_found() {
     assert_eq!(pe(&|body| body.truncate(11 * 64)), ["NEFF-18"]);
     assert_eq!(pe(&|body| body.push(0)), ["NEFF-16"]);
 
-    let missing = with(&|members: &mut Vec<(String, Vec<u8>)>| members.retain(|(name, _)| name != "sg00/identity.npy"));
+    let missing =
+        with(&|members: &mut Vec<(String, Vec<u8>)>| members.retain(|(name, _)| name != "sg00/identity.npy"));
     assert_eq!(missing, ["NEFF-08"]);
     let stray = with(&|members: &mut Vec<(String, Vec<u8>)>| members.push(("stray".into(), vec![1])));
     assert_eq!(stray, [""; 0], "members that nothing names are worth a note");

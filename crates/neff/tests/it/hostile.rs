@@ -34,9 +34,12 @@ fn members_that_lead_elsewhere_are_refused() {
         assert!(!target.exists(), "nothing is written");
     }
     // The same through a PAX record and a GNU name.
-    let pax = [&tar_with(b"x", b'x', b"", 18, b"18 path=../../etc\n")[..1024], &tar_with(b"y", b'0', b"", 0, b"")].concat();
+    let pax =
+        [&tar_with(b"x", b'x', b"", 18, b"18 path=../../etc\n")[..1024], &tar_with(b"y", b'0', b"", 0, b"")]
+            .concat();
     assert!(fault(&wrap(&gzip(&pax))).contains("leads out"));
-    let gnu = [&tar_with(b"x", b'L', b"", 10, b"/etc/what\0")[..1024], &tar_with(b"y", b'0', b"", 0, b"")].concat();
+    let gnu =
+        [&tar_with(b"x", b'L', b"", 10, b"/etc/what\0")[..1024], &tar_with(b"y", b'0', b"", 0, b"")].concat();
     assert!(fault(&wrap(&gzip(&gnu))).contains("absolute"));
 }
 
@@ -87,14 +90,22 @@ fn lengths_are_not_believed() {
         assert!(text.contains("damaged"), "{text}");
     }
     // Sizes in base 256 go up to 2^95; numbers may be no numbers.
-    for field in [[0x80, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0], [0xff; 12], *b"99999999999 ", *b"hello world "] {
+    for field in [[0x80, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0], [0xff; 12], *b"99999999999 ", *b"hello world "]
+    {
         let mut archive = tar_with(b"a", b'0', b"", 0, b"");
         archive[124..136].copy_from_slice(&field);
-        let sum: u32 = archive[..512].iter().enumerate().map(|(i, b)| if (148..156).contains(&i) { 32 } else { u32::from(*b) }).sum();
+        let sum: u32 = archive[..512]
+            .iter()
+            .enumerate()
+            .map(|(i, b)| if (148..156).contains(&i) { 32 } else { u32::from(*b) })
+            .sum();
         archive[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
         for payload in [archive.clone(), gzip(&archive)] {
             let text = fault(&wrap(&payload));
-            assert!(text.contains("limit") || text.contains("no number") || text.contains("damaged"), "{text}");
+            assert!(
+                text.contains("limit") || text.contains("no number") || text.contains("damaged"),
+                "{text}"
+            );
         }
     }
     let text = fault(&wrap(&gzip(&tar_with(b"x", b'x', b"", 1 << 32, b""))));
@@ -173,17 +184,26 @@ fn manifests_in_a_circle_are_errors() {
     assert!(text.contains("already the engine"), "{text}");
     let text = with("sg00/def.json", "\"PE.json\"", "\"../neff.json\"");
     assert!(text.contains("is not in the package"), "{text}");
-    for (member, role) in [("kelf-0.json", "kelf"), ("sg00/def.json", "definition"), ("sg00/SP.json", "engine"), ("sg00/SP.bin", "stream")] {
+    for (member, role) in [
+        ("kelf-0.json", "kelf"),
+        ("sg00/def.json", "definition"),
+        ("sg00/SP.json", "engine"),
+        ("sg00/SP.bin", "stream"),
+    ] {
         let mut members = one_core();
         members.retain(|(name, _)| name != member);
         let text = fault(&wrapped(&members));
-        assert!(text.contains(member) && text.contains(role) && text.contains("is not in the package"), "{text}");
+        assert!(
+            text.contains(member) && text.contains(role) && text.contains("is not in the package"),
+            "{text}"
+        );
     }
     let mut members = one_core();
     members.retain(|(name, _)| name != "kelf-0.json" && name != "neff.json");
     assert!(fault(&wrapped(&members)).contains("\"neff.json\", which the format names as its host-graph"));
     let two = r#"{"name":"sg00","definition":"sg00/def.json"},{"name":"b","definition":"sg00/def.json"}"#;
-    let text = with("kelf-0.json", "\"graphs\": [", &*Box::leak(format!("\"graphs\": [{two},").into_boxed_str()));
+    let text =
+        with("kelf-0.json", "\"graphs\": [", &*Box::leak(format!("\"graphs\": [{two},").into_boxed_str()));
     assert!(text.contains("two graphs have the definition"), "{text}");
 }
 
@@ -195,10 +215,16 @@ fn manifests_that_are_no_manifests_are_errors_with_a_place() {
         fault(&wrapped(&members))
     };
     assert_eq!(with("neff.json", b"not json"), "neff.json: expected a JSON object");
-    assert_eq!(with("neff.json", b"{\n \"nodes\": 1}"), "neff.json:2:11: invalid type: integer `1`, expected a sequence");
+    assert_eq!(
+        with("neff.json", b"{\n \"nodes\": 1}"),
+        "neff.json:2:11: invalid type: integer `1`, expected a sequence"
+    );
     assert!(with("neff.json", &b"{\"a\":".repeat(100_000)).contains("recursion limit"));
     assert!(with("kelf-0.json", b"{\"graphs\":[]}").contains("0 graphs"));
-    assert!(with("sg00/def.json", b"{\"var\":{\"a\":{\"type\":\"input\",\"var_id\":-1}}}").contains("sg00/def.json:1:"));
+    assert!(
+        with("sg00/def.json", b"{\"var\":{\"a\":{\"type\":\"input\",\"var_id\":-1}}}")
+            .contains("sg00/def.json:1:")
+    );
     let mut members = one_core();
     edit(&mut members, "sg00/def.json", "\"pe_instr\": \"PE.bin\",", "");
     edit(&mut members, "sg00/PE.json", "\"instr\":\"PE.bin\",", "");

@@ -48,10 +48,11 @@ fn every_word_has_its_name_source_line_and_dependencies() {
                 match debug.instruction(word) {
                     None => ours.push_str("\t\t\t\t\t\t\n"),
                     Some(at) => {
-                        let edges = |edges: &mut dyn Iterator<Item = (u64, neff::debug::DependencyEdgeKind)>| {
-                            let texts = edges.map(|(id, kind)| format!("{id}:{}", kind.bir_name()));
-                            texts.collect::<Vec<_>>().join(" ")
-                        };
+                        let edges =
+                            |edges: &mut dyn Iterator<Item = (u64, neff::debug::DependencyEdgeKind)>| {
+                                let texts = edges.map(|(id, kind)| format!("{id}:{}", kind.bir_name()));
+                                texts.collect::<Vec<_>>().join(" ")
+                            };
                         let source = at.source().map_or(String::new(), |place| place.to_string());
                         let _ = writeln!(
                             ours,
@@ -80,7 +81,8 @@ fn debug_members_are_written_as_they_were() {
     let limits = Limits::default();
     let package = neff::Package::read(&file, &limits).unwrap();
     let container = Container::open(&file).unwrap();
-    let bodies = package.fetch(&container, &limits, |member| member.kind.name().starts_with("debug-")).unwrap();
+    let bodies =
+        package.fetch(&container, &limits, |member| member.kind.name().starts_with("debug-")).unwrap();
     assert_eq!(bodies.len(), 26);
     for (name, bytes) in &bodies {
         let read = IrDebugInfo::read(name, bytes).unwrap();
@@ -110,7 +112,10 @@ fn the_archive_is_written_as_the_compiler_writes_it() {
     let mut sources: Vec<Source> = package
         .members
         .iter()
-        .map(|member| Source { name: member.name.clone(), body: Body::Bytes(bodies.remove(&member.name).unwrap()) })
+        .map(|member| Source {
+            name: member.name.clone(),
+            body: Body::Bytes(bodies.remove(&member.name).unwrap()),
+        })
         .collect();
     sources.reverse();
     neff::pack::sort(&mut sources);
