@@ -6,7 +6,7 @@ mod demo;
 mod dump;
 mod klr;
 mod man;
-mod neff;
+pub(crate) mod neff;
 mod objdump;
 mod roundtrip;
 mod stats;

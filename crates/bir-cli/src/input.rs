@@ -205,6 +205,12 @@ impl Input {
         if is_payload { Ok(Input { name, bytes }) } else { Input::new(name, bytes) }
     }
 
+    /// Holds all that a reader gives.
+    pub(crate) fn held(name: String, reader: impl Read) -> Result<Input> {
+        let bytes = held(reader, MAX_HELD).map_err(|error| Fault::io("read", &name, &error))?;
+        Ok(Input { name, bytes: Bytes::Held(bytes) })
+    }
+
     /// The fault that the input is of another kind than the command reads.
     pub(crate) fn unexpected(&self, kind: Kind) -> Box<Fault> {
         let looks = kind.describe();

@@ -4,6 +4,7 @@ mod cmd;
 mod input;
 mod map;
 mod output;
+mod package;
 mod progress;
 mod report;
 mod streams;

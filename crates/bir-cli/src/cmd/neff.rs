@@ -72,7 +72,7 @@ impl PackageOpt {
 }
 
 /// A package that cannot be read.
-pub(super) fn fault(file: &str, error: &neff::Error) -> Box<Fault> {
+pub(crate) fn fault(file: &str, error: &neff::Error) -> Box<Fault> {
     Fault::new(format!("{file}: {error}"))
 }
 

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use neff::{Finding, Package, RULES, Severity};
+use neff_words::Program;
 use serde_json::json;
 use tpb_isa::Generation;
 
@@ -41,6 +42,15 @@ impl Opts {
         let limits = limits();
         let package = Package::load(&container, &limits, true).map_err(|error| fault(&input.name, &error))?;
         let mut found = neff::check::check(&container, &package);
+        let generation = neff_words::generation(&package).or(device);
+        let program =
+            Program::load(&container, &package, &limits, true).map_err(|error| fault(&input.name, &error))?;
+        match generation {
+            Some(generation) => found.extend(neff_words::check::check(&package, &program, generation)),
+            None => {
+                context.hint("the package does not say its target, so words are not looked at; give a device")
+            }
+        }
         if let (Some(generation), Some(name)) = (device, &self.device) {
             found.extend(neff::check::device(&package, generation.name(), name));
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use neff::pack::{self, Options};
 use neff::{Compression, Container, Package};
+use neff_words::Program;
 
 use super::{fault, limits};
 use crate::cmd::Status;
@@ -66,7 +67,19 @@ impl Opts {
         let container = Container { header: None, payload: &payload, findings: Vec::new() };
         let package = Package::load(&container, &limits(), false).map_err(stop)?;
         context.findings(&name, &package.findings);
-        let mut header = template.unwrap_or_else(|| pack::derive_header(&package));
+        let mut header = match template {
+            Some(header) => header,
+            None => {
+                let mut header = pack::derive_header(&package);
+                if let Some(generation) = neff_words::generation(&package) {
+                    let program = Program::load(&container, &package, &limits(), false).map_err(stop)?;
+                    for need in neff_words::features::needed(&package, &program, generation) {
+                        header.feature_bits |= need.bit;
+                    }
+                }
+                header
+            }
+        };
         pack::fit_header(&mut header, &payload);
         self.output.create()?.write_with(|sink| {
             sink.write_all(&header.write())?;
