@@ -12,6 +12,7 @@ mod json;
 mod klr;
 mod klr_lower;
 mod model;
+mod neff;
 mod op_info;
 mod roles;
 mod rules;
@@ -71,6 +72,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("isa", isa::generate),
     ("klr", klr::generate),
     ("klr_lower", klr_lower::generate),
+    ("neff", neff::generate),
 ];
 
 /// The first lines of every generated file.

@@ -6,6 +6,7 @@ mod demo;
 mod dump;
 mod klr;
 mod man;
+pub(crate) mod neff;
 mod objdump;
 mod roundtrip;
 mod show;
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Dump(dump::Opts),
     Show(show::Opts),
     Stats(stats::Opts),
+    Neff(neff::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
@@ -59,6 +61,7 @@ impl Command {
             Command::Dump(opts) => opts.run(context),
             Command::Show(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Neff(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),

@@ -421,6 +421,22 @@ impl Context {
         }
     }
 
+    /// Says what is odd about a package: warnings, with `-v` notes as well.
+    pub(crate) fn findings(&self, file: &str, findings: &[neff::Finding]) {
+        let least = if self.is_verbose() { neff::Severity::Note } else { neff::Severity::Warning };
+        let mut said = String::new();
+        for finding in findings.iter().filter(|finding| !self.is_quiet() && finding.severity >= least) {
+            let label = match finding.severity {
+                neff::Severity::Note => self.styled(NOTE, "note:"),
+                _ => self.styled(WARNING, "warning:"),
+            };
+            let member = finding.member.as_ref().map_or(String::new(), |member| format!("{member}: "));
+            let text = format!("{member}{} [{}]", finding.message, finding.code);
+            let _ = writeln!(said, "{label} {}: {}", clean(file), clean(&text));
+        }
+        say(&said);
+    }
+
     fn styled(&self, style: Style, text: &str) -> String {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
