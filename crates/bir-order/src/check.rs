@@ -435,20 +435,6 @@ impl Checker<'_> {
                 () if kind == Hazard::Raw => ("ORD010", Severity::Error),
                 () => ("ORD013", Severity::Error),
             };
-            // A certain meeting of two accesses says more than a possible one of two others.
-            if let Some(at) = self.pairs.get(&key) {
-                let common = self.common(a.bytes.index(), b.bytes.index());
-                let before = &mut self.findings[*at];
-                if before.certain || !certain {
-                    continue;
-                }
-                before.code = code;
-                before.severity = severity;
-                before.certain = true;
-                (before.first, before.second) = (first, Some(second));
-                before.overlap = Some(common);
-                continue;
-            }
             let tag = if queue { Tag::QueueOrderOnly } else { Tag::Unsync };
             let finding = Finding {
                 kind: Some(kind),
@@ -459,8 +445,17 @@ impl Checker<'_> {
                 repair: (code != "ORD024").then(|| repairs.of(earlier.row, later.row)),
                 ..plain(code, severity, first)
             };
-            self.pairs.insert(key, self.findings.len());
-            self.findings.push(finding);
+            // Of several meetings of two operations the worst is told: a certain one before a possible one, one that
+            // nothing orders before one that a queue does.
+            let weight = |finding: &Finding| (finding.certain, finding.severity);
+            match self.pairs.get(&key) {
+                Some(at) if weight(&self.findings[*at]) < weight(&finding) => self.findings[*at] = finding,
+                Some(_) => {}
+                None => {
+                    self.pairs.insert(key, self.findings.len());
+                    self.findings.push(finding);
+                }
+            }
         }
     }
 

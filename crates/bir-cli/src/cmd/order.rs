@@ -2,20 +2,22 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::ops::Range;
+use std::path::PathBuf;
 
 use bir::Module;
-use bir::diag::{DisplayNames, NamedPlace, Severity};
+use bir::diag::{Diagnostic, DisplayNames, NamedPlace, Place, Severity};
 use bir_json::{ReadOptions, Unresolved};
-use bir_order::bir_module::{Checked, Line, check_modules};
-use bir_order::{Explanation, Options, Party, Step, Tag, Verdict, explain};
+use bir_order::bir_module::{Checked, Line, Said, check_modules};
+use bir_order::{Explanation, Options, Party, Step, Tag, Verdict, codes, explain};
 use serde::Serialize;
 use serde_json::json;
 
 use super::Status;
+use crate::findings::{self, RuleText, Sources};
 use crate::input::Input;
 use crate::output::OutputOpt;
-use crate::report::{Context, Fault, Format, Result};
+use crate::report::{Context, Fault, Form, Result};
 
 /// Check that instructions which touch the same bytes run in a fixed order
 ///
@@ -79,62 +81,66 @@ struct Summary {
     ordered: Option<usize>,
 }
 
-/// The inputs of one program.
+/// The inputs of one program, and what was found in it.
 struct Group {
-    files: Vec<String>,
-    modules: Vec<Module>,
+    inputs: Range<usize>,
+    checks: Checks,
 }
 
 impl Opts {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
-        let mut groups = Vec::new();
-        let stdin = [PathBuf::from("-")];
-        let inputs = if self.inputs.is_empty() { &stdin[..] } else { &self.inputs };
-        for path in inputs {
-            let input = match path.as_path() {
-                path if path == Path::new("-") => Input::stdin(context)?,
-                path => Input::file(path, context)?,
-            };
-            let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
-            let loaded = input.module(&options, context)?;
-            context.oddities(&input.name, input.text(), &loaded.oddities, false);
-            match groups.last_mut() {
-                Some(Group { files, modules }) if self.cores => {
-                    files.push(input.name.clone());
-                    modules.push(loaded.module);
-                }
-                _ => groups.push(Group { files: vec![input.name.clone()], modules: vec![loaded.module] }),
-            }
+        let inputs = Input::all(&self.inputs, context)?;
+        let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
+        let mut loaded = Vec::with_capacity(inputs.len());
+        for input in &inputs {
+            let one = input.module(&options, context)?;
+            context.oddities(&input.name, input.text(), &one.oddities, false);
+            loaded.push(one);
         }
+        let ranges: Vec<Range<usize>> =
+            if self.cores { vec![0..inputs.len()] } else { (0..inputs.len()).map(|at| at..at + 1).collect() };
+        let mut groups = Vec::new();
         let mut status = Status::Clean;
-        let mut results = Vec::new();
-        for group in &groups {
-            let result = self.check(group, context)?;
-            status = match (status, result.verdict) {
+        for range in ranges {
+            let files: Vec<&str> = inputs[range.clone()].iter().map(|input| &*input.name).collect();
+            let modules: Vec<&Module> = loaded[range.clone()].iter().map(|loaded| &loaded.module).collect();
+            let checks = self.check(&files.join(", "), &modules, context)?;
+            status = match (status, checks.verdict) {
                 (Status::Found, _) | (_, Verdict::Findings) => Status::Found,
                 (Status::Undecided, _) | (_, Verdict::Undecided) => Status::Undecided,
                 _ => Status::Clean,
             };
-            results.push(result);
+            groups.push(Group { inputs: range, checks });
         }
-        let explained = self.explain.is_some();
-        let several = groups.len() > 1;
         self.output.create()?.write_with(|sink| {
-            for (group, result) in groups.iter().zip(&results) {
-                match context.format {
-                    Format::Text => result.text(sink, several.then(|| group.files[0].as_str()), self.max)?,
-                    _ => result.json(sink)?,
+            let mut all = Vec::new();
+            for Group { inputs: range, checks } in &mut groups {
+                let sources = Sources::new(&inputs[range.clone()], &loaded[range.clone()]);
+                match context.form() {
+                    Form::Text => {
+                        let file = (inputs.len() > 1 && !self.cores).then(|| &*inputs[range.start].name);
+                        checks.text(sink, &sources, file, self.max, context)?;
+                    }
+                    Form::Json => checks.json(sink, &sources)?,
+                    Form::Sarif => {
+                        let findings: Vec<Diagnostic> =
+                            checks.said.iter().map(|s| s.diagnostic.clone()).collect();
+                        all.extend(sources.show(&findings));
+                    }
                 }
             }
-            Ok(())
+            match context.form() {
+                Form::Sarif => findings::sarif(sink, &all, &rule_text),
+                _ => Ok(()),
+            }
         })?;
         // The program ends here: giving back large modules piece by piece would only take time.
-        std::mem::forget(groups);
-        Ok(if explained { Status::Clean } else { status })
+        std::mem::forget(loaded);
+        Ok(if self.explain.is_some() { Status::Clean } else { status })
     }
 
-    fn check(&self, group: &Group, context: &Context) -> Result<Checks> {
-        let _progress = context.progress(format!("checking {}", group.files.join(", ")));
+    fn check(&self, files: &str, modules: &[&Module], context: &Context) -> Result<Checks> {
+        let _progress = context.progress(format!("checking {files}"));
         let options = Options {
             assume_queue_order: self.assume_queue_order,
             strict: self.strict,
@@ -142,13 +148,19 @@ impl Opts {
             redundant: self.redundant,
             ..Options::default()
         };
-        let checked = check_modules(&group.modules, &options)
-            .map_err(|error| Fault::new(format!("cannot check {}: {error}", group.files.join(", "))))?;
-        let names: Vec<DisplayNames> = group.modules.iter().map(DisplayNames::of).collect();
+        let checked = check_modules(modules, &options)
+            .map_err(|error| Fault::new(format!("cannot check {files}: {error}")))?;
+        let names: Vec<DisplayNames> = modules.iter().map(|module| DisplayNames::of(module)).collect();
         if let Some([one, other]) = self.explain.as_deref() {
-            return self.explained(group, &checked, &names, one, other);
+            return self.explained(modules, &checked, &names, one, other);
         }
-        let mut result = Checks { verdict: Verdict::Clean, lines: Vec::new(), summary: None, explanation: None };
+        let mut result = Checks {
+            verdict: Verdict::Clean,
+            said: Vec::new(),
+            pairs: Vec::new(),
+            summary: None,
+            explanation: None,
+        };
         let mut summary = Summary {
             verdict: "",
             instructions: 0,
@@ -160,38 +172,43 @@ impl Opts {
             ordered: self.all.then_some(0),
         };
         for checked in &checked {
-            let mut lines: Vec<Line> = checked.said(&names).into_iter().map(|said| said.line).collect();
-            for line in &mut lines {
-                let is_denied = |deny: &String| deny == "warnings" && line.severity == Severity::Warning || *deny == line.code;
+            let mut said = checked.said(&names);
+            for Said { line, diagnostic, .. } in &mut said {
+                let is_denied = |deny: &String| {
+                    deny == "warnings" && line.severity == Severity::Warning || *deny == line.code
+                };
                 if self.deny.iter().any(is_denied) {
                     line.severity = Severity::Error;
+                    diagnostic.severity = Severity::Error;
                 }
                 summary.unordered += usize::from(line.code == "ORD001");
                 summary.queue_order += usize::from(matches!(line.code, "ORD002" | "ORD012"));
                 *summary.by_code.entry(line.code.to_owned()).or_default() += 1;
             }
-            let has_error = lines.iter().any(|line| line.severity == Severity::Error);
+            let has_error = said.iter().any(|said| said.line.severity == Severity::Error);
             result.verdict = match (result.verdict, checked.verdict()) {
                 (Verdict::Findings, _) => Verdict::Findings,
                 _ if has_error => Verdict::Findings,
                 (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
                 (_, verdict) => verdict,
             };
-            result.lines.extend(lines);
+            result.said.extend(said);
             summary.instructions += checked.program.program.len();
             summary.accesses += checked.program.program.access_count();
             let classed = &checked.outcome.pairs;
-            result.lines.extend(classed.iter().map(|pair| checked.say_pair(pair, &names)));
+            result.pairs.extend(classed.iter().map(|pair| checked.say_pair(pair, &names)));
             summary.pairs = summary.pairs.map(|count| count + classed.len());
             let ordered = classed.iter().filter(|pair| pair.tag == Some(Tag::Ok)).count();
             summary.ordered = summary.ordered.map(|count| count + ordered);
             let redundant = checked.outcome.redundant.iter();
-            result.lines.extend(redundant.map(|wait| checked.say_redundant(wait, &names).line));
+            result.said.extend(redundant.map(|wait| checked.say_redundant(wait, &names)));
             if checked.outcome.cut_off {
                 context.hint("there are more unordered pairs than are listed");
             }
             if checked.outcome.not_all_paths {
-                context.hint("there are more ways around the branches than were followed: all blocks were taken as run in order");
+                context.hint(
+                    "there are more ways around the branches than were followed: all blocks were taken as run in order",
+                );
             }
         }
         summary.verdict = result.verdict.name();
@@ -201,14 +218,14 @@ impl Opts {
 
     fn explained(
         &self,
-        group: &Group,
+        modules: &[&Module],
         checked: &[Checked<'_>],
         names: &[DisplayNames],
         one: &str,
         other: &str,
     ) -> Result<Checks> {
         let find = |checked: &Checked<'_>, name: &str| -> Option<Party> {
-            group.modules.iter().enumerate().find_map(|(core, module)| {
+            modules.iter().enumerate().find_map(|(core, module)| {
                 let plain = name.split_once('@').map_or(name, |(plain, _)| plain);
                 let mut named = module.insts().filter(|inst| {
                     let own = module.str(module[*inst].name);
@@ -221,72 +238,96 @@ impl Opts {
             Fault::new(format!("no instruction is called {name}"))
                 .note("the second and later ones of a name that repeats are called name@2, name@3, ...")
         };
-        let both = checked.iter().find_map(|checked| Some((checked, find(checked, one)?, find(checked, other)?)));
+        let both =
+            checked.iter().find_map(|checked| Some((checked, find(checked, one)?, find(checked, other)?)));
         let Some((checked, first, second)) = both else {
-            let missing = [one, other].into_iter().find(|name| checked.iter().all(|c| find(c, name).is_none()));
+            let missing =
+                [one, other].into_iter().find(|name| checked.iter().all(|c| find(c, name).is_none()));
             return Err(match missing {
                 Some(name) => unknown(name),
                 None => Fault::new(format!("{one} and {other} are in functions that do not call each other")),
             });
         };
         let explanation = Explained::new(checked, names, first, second);
-        Ok(Checks { verdict: Verdict::Clean, lines: Vec::new(), summary: None, explanation: Some(explanation) })
+        Ok(Checks {
+            verdict: Verdict::Clean,
+            said: Vec::new(),
+            pairs: Vec::new(),
+            summary: None,
+            explanation: Some(explanation),
+        })
     }
 }
 
 /// What is printed.
 struct Checks {
     verdict: Verdict,
-    lines: Vec<Line>,
+    said: Vec<Said>,
+    /// All conflicting pairs, on request.
+    pairs: Vec<Line>,
     summary: Option<Summary>,
     explanation: Option<Explained>,
 }
 
 impl Checks {
-    fn json(&self, sink: &mut dyn Write) -> io::Result<()> {
-        for line in &self.lines {
+    fn json(&mut self, sink: &mut dyn Write, sources: &Sources<'_>) -> io::Result<()> {
+        // Line and column of every place: all together they cost one pass over the text.
+        let places: Vec<Place> =
+            self.said.iter().flat_map(|said| [Some(said.at.0), said.at.1]).flatten().collect();
+        let mut named = sources.places(&places).into_iter();
+        let mut fill = |place: &mut NamedPlace| {
+            let NamedPlace { file, line, column, .. } = named.next().expect("one for each");
+            (place.file, place.line, place.column) = (file, line, column);
+        };
+        for said in &mut self.said {
+            fill(&mut said.line.first);
+            if let (Some(second), Some(_)) = (&mut said.line.second, said.at.1) {
+                fill(second);
+            }
+        }
+        for line in self.said.iter().map(|said| &said.line).chain(&self.pairs) {
             serde_json::to_writer(&mut *sink, line)?;
             writeln!(sink)?;
         }
         if let Some(explanation) = &self.explanation {
-            serde_json::to_writer(&mut *sink, &explanation.json)?;
-            writeln!(sink)?;
+            findings::json_line(sink, &explanation.json)?;
         }
-        if let Some(summary) = &self.summary {
-            serde_json::to_writer(&mut *sink, &json!({ "summary": summary }))?;
-            writeln!(sink)?;
+        match &self.summary {
+            Some(summary) => findings::json_line(sink, &json!({ "summary": summary })),
+            None => Ok(()),
         }
-        Ok(())
     }
 
-    fn text(&self, sink: &mut dyn Write, file: Option<&str>, max: usize) -> io::Result<()> {
-        let shown = if max == 0 { self.lines.len() } else { self.lines.len().min(max) };
-        for line in &self.lines[..shown] {
-            writeln!(sink, "{}[{}] {}", line.severity.name(), line.code, line.message)?;
-            writeln!(sink, "  at {}", at(&line.first))?;
-            if let Some(second) = &line.second {
-                writeln!(sink, " and {}", at(second))?;
-            }
-            if let Some(in_loop) = &line.in_loop {
-                writeln!(sink, "  in the loop that begins with block {in_loop}")?;
-            }
-            if let Some(help) = &line.help {
-                writeln!(sink, "  help: {help}")?;
-            }
+    fn text(
+        &self,
+        sink: &mut dyn Write,
+        sources: &Sources<'_>,
+        file: Option<&str>,
+        max: usize,
+        context: &Context,
+    ) -> io::Result<()> {
+        let all = self.said.len() + self.pairs.len();
+        let shown = if max == 0 { all } else { all.min(max) };
+        let first: Vec<Diagnostic> =
+            self.said.iter().take(shown).map(|said| said.diagnostic.clone()).collect();
+        findings::text(sink, &sources.show(&first), context)?;
+        for line in self.pairs.iter().take(shown - first.len()) {
+            writeln!(sink, "{}: {}", line.kind.unwrap_or_default(), line.message)?;
         }
-        if shown < self.lines.len() {
-            writeln!(sink, "... and {} more; --max 0 shows all", self.lines.len() - shown)?;
+        if shown < all {
+            writeln!(sink, "... and {} more; --max 0 shows all", all - shown)?;
         }
         if let Some(explanation) = &self.explanation {
             write!(sink, "{}", explanation.text)?;
         }
         let Some(summary) = &self.summary else { return Ok(()) };
         let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
-        let codes: Vec<String> = summary.by_code.iter().map(|(code, count)| format!("{count} {code}")).collect();
+        let codes: Vec<String> =
+            summary.by_code.iter().map(|(code, count)| format!("{count} {code}")).collect();
         let codes = if codes.is_empty() { "no findings".to_owned() } else { codes.join(", ") };
         writeln!(
             sink,
-            "{file}VERDICT: {} ({codes}; {} instructions, {} accesses)",
+            "{file}{} ({codes}; {} instructions, {} accesses)",
             summary.verdict, summary.instructions, summary.accesses
         )?;
         if let (Some(pairs), Some(ordered)) = (summary.pairs, summary.ordered) {
@@ -296,9 +337,9 @@ impl Checks {
     }
 }
 
-/// A place without what the message says already.
-fn at(place: &NamedPlace) -> String {
-    place.to_string()
+fn rule_text(code: &str) -> Option<RuleText> {
+    let info = codes().iter().find(|info| info.code == code)?;
+    Some(RuleText { title: info.title.into(), check: info.what.into() })
 }
 
 /// Why one comes before the other, in both forms.
@@ -321,7 +362,8 @@ impl Explained {
         for (from, to) in [(first, second), (second, first)] {
             ways.push((from, to, explain(&program.program, &Options::default(), from, to)));
         }
-        let reverse = matches!(ways[0].2, Explanation::Not { .. }) && matches!(ways[1].2, Explanation::Before(_));
+        let reverse =
+            matches!(ways[0].2, Explanation::Not { .. }) && matches!(ways[1].2, Explanation::Before(_));
         let (from, _, way) = &ways[usize::from(reverse)];
         match way {
             Explanation::Before(steps) => {
@@ -332,7 +374,9 @@ impl Explained {
                     let how = match step {
                         Step::Stream => "is followed on its engine by".to_owned(),
                         Step::Transfer => "starts".to_owned(),
-                        Step::Wait(counter) => format!("brings {}, for which waits", program.counter_name(*counter)),
+                        Step::Wait(counter) => {
+                            format!("brings {}, for which waits", program.counter_name(*counter))
+                        }
                         Step::Drain => "is waited for by the drain".to_owned(),
                     };
                     text += &format!("    {how}\n  {}\n", who(*party));
@@ -346,14 +390,20 @@ impl Explained {
                 json["ordered"] = "never runs".into();
             }
             Explanation::Not { waiter, known_at } => {
-                text += &format!("neither {one} nor {other} is sure to be complete before the other starts\n");
+                text +=
+                    &format!("neither {one} nor {other} is sure to be complete before the other starts\n");
                 json["ordered"] = "no".into();
                 match known_at {
                     Some(known) => {
-                        text += &format!("  {one} is only known complete at {}, which comes later\n", who(*known));
+                        text += &format!(
+                            "  {one} is only known complete at {}, which comes later\n",
+                            who(*known)
+                        );
                         json["known_at"] = json!(program.place(*known, names));
                     }
-                    None => text += &format!("  nothing on the engine of {} ever waits for {one}\n", who(*waiter)),
+                    None => {
+                        text += &format!("  nothing on the engine of {} ever waits for {one}\n", who(*waiter))
+                    }
                 }
                 let conflict = checked.outcome.findings.iter().find(|finding| {
                     let parties = [Some(finding.first.whole()), finding.second.map(|second| second.whole())];
@@ -365,7 +415,9 @@ impl Explained {
                         text += &format!("  help: {help}\n");
                         json["help"] = help.into();
                     }
-                    None if conflict.is_none() => text += "  they touch no bytes in common of which one writes\n",
+                    None if conflict.is_none() => {
+                        text += "  they touch no bytes in common of which one writes\n"
+                    }
                     None => {}
                 }
             }

@@ -13,14 +13,16 @@ fn run(file: &Path) -> (Vec<Line>, Verdict) {
     let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
     let modules = [bir_json::read(&text, &options).unwrap().module];
     let names = [DisplayNames::of(&modules[0])];
-    let checked = check_modules(&modules, &Options::default()).unwrap();
+    let checked = check_modules(&[&modules[0]], &Options::default()).unwrap();
     let lines = checked[0].said(&names).into_iter().map(|said| said.line).collect();
     (lines, checked[0].verdict())
 }
 
 fn matches(line: &Line, expected: &Value) -> bool {
     let text = |key: &str| expected[key].as_str();
-    let is = |place: &bir::diag::NamedPlace, name: Option<&str>| name.is_none_or(|n| place.instruction.as_deref() == Some(n));
+    let is = |place: &bir::diag::NamedPlace, name: Option<&str>| {
+        name.is_none_or(|n| place.instruction.as_deref() == Some(n))
+    };
     let either = [Some(&line.first), line.second.as_ref()];
     let place = either.into_iter().flatten().find(|place| is(place, text("instruction")));
     let rules = expected["rule"].as_array().unwrap();
@@ -47,7 +49,8 @@ fn public_faults() {
     let mut cases = 0;
     for folder in std::fs::read_dir(root).unwrap() {
         let folder = folder.unwrap().path();
-        let expected: Value = serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
+        let expected: Value =
+            serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap();
         let (bad, bad_verdict) = run(&folder.join("bad.json"));
         let (good, good_verdict) = run(&folder.join("good.json"));
         let loud = |lines: &[Line]| lines.iter().filter(|line| line.severity != Severity::Note).count();
@@ -60,7 +63,11 @@ fn public_faults() {
         cases += 1;
         let wanted = expected["expect"].as_array().unwrap();
         for wanted in wanted {
-            assert!(bad.iter().any(|line| matches(line, wanted)), "{}: {wanted} in {bad:#?}", folder.display());
+            assert!(
+                bad.iter().any(|line| matches(line, wanted)),
+                "{}: {wanted} in {bad:#?}",
+                folder.display()
+            );
         }
         assert_eq!(loud(&bad), wanted.len(), "{}: {bad:?}", folder.display());
         assert_eq!(expected["verdict"]["bad"], bad_verdict.name());

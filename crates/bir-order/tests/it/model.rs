@@ -1,20 +1,20 @@
 //! Small programs for tests, their brute-force meaning, and how they become programs of the library.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bir::geometry::lattice::ByteLattice;
 use bir::geometry::on_chip::{Partitions, Piece};
 use bir_order::program::*;
 
 /// Numbers that look random.
-pub struct Rng(u64);
+pub(crate) struct Rng(u64);
 
 impl Rng {
-    pub fn new(seed: u64) -> Rng {
+    pub(crate) fn new(seed: u64) -> Rng {
         Rng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x1234_5678_9abc_def1)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,21 +22,21 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    pub fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
-    pub fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tile {
-    pub mask: u8,
-    pub base: i64,
-    pub dims: Vec<(i64, u64)>,
-    pub width: u64,
+pub(crate) struct Tile {
+    pub(crate) mask: u8,
+    pub(crate) base: i64,
+    pub(crate) dims: Vec<(i64, u64)>,
+    pub(crate) width: u64,
 }
 
 impl Tile {
@@ -52,7 +52,7 @@ impl Tile {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Do {
+pub(crate) enum Do {
     Work,
     Dma,
     Barrier,
@@ -61,35 +61,35 @@ pub enum Do {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
+pub(crate) enum Step {
     Add(i64),
     Write(i64),
     Set,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct SpecOp {
+pub(crate) struct SpecOp {
     /// 0..streams, or all.
-    pub stream: Option<usize>,
-    pub what: Do,
+    pub(crate) stream: Option<usize>,
+    pub(crate) what: Do,
     /// Counter and threshold; no threshold takes an event.
-    pub waits: Vec<(u32, Option<i64>)>,
-    pub updates: Vec<(u32, Step)>,
-    pub accesses: Vec<(Tile, bool)>,
+    pub(crate) waits: Vec<(u32, Option<i64>)>,
+    pub(crate) updates: Vec<(u32, Step)>,
+    pub(crate) accesses: Vec<(Tile, bool)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spec {
-    pub streams: usize,
-    pub counters: u32,
-    pub ops: Vec<SpecOp>,
+pub(crate) struct Spec {
+    pub(crate) streams: usize,
+    pub(crate) counters: u32,
+    pub(crate) ops: Vec<SpecOp>,
     /// Ops of the loop's body, if there is one.
-    pub body: Option<(usize, usize)>,
+    pub(crate) body: Option<(usize, usize)>,
 }
 
 impl Spec {
     /// The program, with its loop.
-    pub fn program(&self) -> Program {
+    pub(crate) fn program(&self) -> Program {
         let mut program = Program::new();
         let streams: Vec<StreamId> = (0..self.streams).map(|_| program.add_stream(0)).collect();
         let space = program.add_space();
@@ -181,7 +181,7 @@ impl Spec {
     }
 
     /// The same with the body written out several times, and for each op where it comes from: op and iteration.
-    pub fn unrolled(&self, times: usize) -> (Spec, Vec<(usize, usize)>) {
+    pub(crate) fn unrolled(&self, times: usize) -> (Spec, Vec<(usize, usize)>) {
         let (start, end) = self.body.unwrap_or((0, 0));
         let body = (0..times).flat_map(|copy| (start..end).map(move |op| (op, copy)));
         let ops: Vec<(usize, usize)> =
@@ -195,7 +195,7 @@ impl Spec {
     }
 
     /// Whether counts only grow, but for resets that everything is on one side of.
-    fn is_monotone(&self) -> bool {
+    pub(crate) fn is_monotone(&self) -> bool {
         self.ops.iter().all(|op| {
             op.waits.iter().all(|(_, need)| need.is_some())
                 && op.updates.iter().all(|(_, step)| matches!(step, Step::Add(value) if *value > 0))
@@ -204,20 +204,20 @@ impl Spec {
     }
 
     /// The ops that can start when one op never completes (or none is held).
-    pub fn reachable(&self, held: Option<usize>, queues: bool) -> Vec<bool> {
+    pub(crate) fn reachable(&self, held: Option<usize>, queues: bool) -> Vec<bool> {
         let machine = Machine { spec: self, held, queues };
         if self.is_monotone() { machine.greedy() } else { machine.exhaustive() }
     }
 
     /// For every two ops: whether the first must be complete before the second starts.
-    pub fn before(&self, queues: bool) -> Vec<Vec<bool>> {
+    pub(crate) fn before(&self, queues: bool) -> Vec<Vec<bool>> {
         (0..self.ops.len())
             .map(|held| self.reachable(Some(held), queues).into_iter().map(|reached| !reached).collect())
             .collect()
     }
 
     /// Conflicts by kind, ops in order.
-    pub fn conflicts(&self) -> Vec<(&'static str, usize, usize)> {
+    pub(crate) fn conflicts(&self) -> Vec<(&'static str, usize, usize)> {
         let bytes: Vec<Vec<(BTreeSet<(u32, i64)>, bool)>> = self
             .ops
             .iter()
@@ -397,7 +397,7 @@ impl Machine<'_> {
 
 /// What a random program may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flavour {
+pub(crate) enum Flavour {
     /// Semaphores that grow, DMAs, barriers, resets, drains.
     Plain,
     /// Also subtraction, events, writes.
@@ -407,7 +407,7 @@ pub enum Flavour {
 }
 
 /// A random program.
-pub fn random(seed: u64, flavour: Flavour) -> Spec {
+pub(crate) fn random(seed: u64, flavour: Flavour) -> Spec {
     let mut rng = Rng::new(seed);
     let streams = 2 + rng.below(3) as usize;
     let semaphores = 1 + rng.below(4) as u32;
@@ -524,7 +524,7 @@ pub fn random(seed: u64, flavour: Flavour) -> Spec {
 }
 
 /// Smaller programs: one part less.
-pub fn smaller(spec: &Spec) -> Vec<Spec> {
+pub(crate) fn smaller(spec: &Spec) -> Vec<Spec> {
     let mut all = Vec::new();
     for at in 0..spec.ops.len() {
         let mut less = spec.clone();
@@ -559,6 +559,3 @@ pub fn smaller(spec: &Spec) -> Vec<Spec> {
     }
     all
 }
-
-#[allow(dead_code)]
-pub type Table = HashMap<(usize, usize), bool>;

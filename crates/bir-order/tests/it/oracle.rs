@@ -48,6 +48,10 @@ fn disagreements(spec: &Spec) -> Vec<String> {
     if has("ORD018") {
         return Vec::new();
     }
+    // Where counts also shrink, whether it comes to a deadlock can depend on who is faster.
+    if !spec.is_monotone() && has("ORD014") {
+        return Vec::new();
+    }
     let mut problems = Vec::new();
     let (flat, origin) = spec.unrolled(1);
     let expected = brute(&flat);
@@ -84,7 +88,7 @@ fn disagreements(spec: &Spec) -> Vec<String> {
         problems.extend(redundant(spec, &outcome));
     }
     let deadlock = flat.reachable(None, false).contains(&false);
-    if spec.body.is_none() && deadlock != has("ORD014") {
+    if spec.body.is_none() && spec.is_monotone() && deadlock != has("ORD014") {
         problems.push(format!("deadlock: brute force {deadlock}"));
     }
     problems
@@ -93,7 +97,8 @@ fn disagreements(spec: &Spec) -> Vec<String> {
 /// Pairs of the body in three iterations.
 fn loop_differences(spec: &Spec, in_first: &Classes, outcome: &bir_order::Outcome) -> Vec<String> {
     let (flat, origin) = spec.unrolled(3);
-    if flat.reachable(None, false).contains(&false) {
+    let stuck = |flat: &Spec| flat.reachable(None, false).contains(&false);
+    if stuck(&flat) || stuck(&spec.unrolled(1).0) {
         return Vec::new();
     }
     let (start, end) = spec.body.unwrap();

@@ -21,7 +21,7 @@ fn answer(dump: &Value) -> Answer {
     let modules = [loaded.module];
     let names = [DisplayNames::of(&modules[0])];
     let options = Options { all: true, ..Options::default() };
-    let checked = check_modules(&modules, &options).unwrap();
+    let checked = check_modules(&[&modules[0]], &options).unwrap();
     let checked = &checked[0];
     let lines = checked.said(&names).into_iter().map(|said| said.line).collect();
     let pairs = checked.outcome.pairs.iter().map(|pair| (checked.say_pair(pair, &names), pair.tag));
