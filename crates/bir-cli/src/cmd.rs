@@ -2,6 +2,7 @@
 
 mod completions;
 mod demo;
+mod explain;
 mod man;
 mod roundtrip;
 mod stats;
@@ -15,6 +16,7 @@ pub(crate) enum Command {
     Roundtrip(roundtrip::Opts),
     Stats(stats::Opts),
     Verify(verify::Opts),
+    Explain(explain::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -48,6 +50,7 @@ impl Command {
             Command::Roundtrip(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
             Command::Verify(opts) => opts.run(context),
+            Command::Explain(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

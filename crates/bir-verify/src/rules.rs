@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `storage` | ALLOC, MEM-04 to MEM-07, MOD-09, ARCH-04, PSUM-02 (placement) |
 //! | `pattern` | AP-01, AP-04 to AP-09, PART, operand kinds and counts |
-//! | `operand` | MEM-01 to MEM-03, AP-02, AP-03 |
+//! | `operand` | OPR, MEM-01, MEM-02, AP-02, AP-03 |
 //! | `engine` | ENG, ARCH |
 //! | `graph` | MOD-04 to MOD-07, DEP |
 //! | `flow` | CF, but for the next |

@@ -244,7 +244,7 @@ fn loops(cx: &Cx<'_>, graph: &Graph, headers: &HashMap<usize, Vec<usize>>, out: 
         let names: Vec<&str> = graph.next[at].iter().map(|to| name(*to)).collect();
         let message =
             format!("goes on to {}; outside of loops a block has one successor", names.join(" or "));
-        // What a compiler makes of an if is not known.
-        out.report(CF_21, Place::of(graph.blocks[at]), message).at_most(Severity::Warning);
+        // What a compiler makes of an `if` is not known: no more than a note.
+        out.report(CF_21, Place::of(graph.blocks[at]), message).at_most(Severity::Note);
     }
 }
