@@ -1,9 +1,13 @@
 //! The commands, one file each with its options and its `run`.
 
+mod asm;
 mod completions;
 mod demo;
 mod explain;
+mod dump;
+mod klr;
 mod man;
+mod objdump;
 mod roundtrip;
 mod stats;
 mod verify;
@@ -14,9 +18,13 @@ use crate::report::{Context, Fault, Form, Result};
 pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
+    Dump(dump::Opts),
     Stats(stats::Opts),
     Verify(verify::Opts),
     Explain(explain::Opts),
+    Objdump(objdump::Opts),
+    Asm(asm::Opts),
+    Klr(klr::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -48,9 +56,13 @@ impl Command {
         match self {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
+            Command::Dump(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
             Command::Verify(opts) => opts.run(context),
             Command::Explain(opts) => opts.run(context),
+            Command::Objdump(opts) => opts.run(context),
+            Command::Asm(opts) => opts.run(context),
+            Command::Klr(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

@@ -1,15 +1,11 @@
 //! Input that is cut off, deep, huge, odd or wrong: a clear error with its place, or accepted as the rules say.
-#![allow(missing_docs)]
-
-mod common;
-
+use crate::common::table;
+use crate::common::*;
 use bir_json::{MAX_DEPTH, OddityKind, ReadErrorKind, ReadOptions, WriteOptions};
-use common::table;
-use common::*;
 use serde_json::{Value, json};
 
-const MATMUL: &str = include_str!("data/spec/17-2-matmul.json");
-const LOOPS: &str = include_str!("data/spec/17-3-loops.json");
+const MATMUL: &str = include_str!("../data/spec/17-2-matmul.json");
+const LOOPS: &str = include_str!("../data/spec/17-3-loops.json");
 
 /// A module with one of everything, in the layout that it is written in.
 fn everything() -> String {
@@ -33,7 +29,7 @@ fn everything() -> String {
 
 #[test]
 fn a_small_document_cut_off_anywhere_is_refused() {
-    for text in [include_str!("data/spec/17-1-minimal.json"), MATMUL, LOOPS] {
+    for text in [include_str!("../data/spec/17-1-minimal.json"), MATMUL, LOOPS] {
         let text = text.trim_end();
         for end in 0..text.len() {
             let error = refuse(&text[..end]);

@@ -1,9 +1,5 @@
 //! Properties of reading and writing that hold for every module that can be built.
-#![allow(missing_docs)]
-
-mod arbitrary;
-
-use arbitrary::{build, plan, v1};
+use crate::arbitrary::{build, plan, v1};
 use bir::builder::Builder;
 use bir::edges::{EdgeKind, UnrollEdge};
 use bir::enums::{ArchLevel, EngineType};

@@ -1,6 +1,4 @@
 //! Number text against the reference's JSON library: what it prints and how it reads.
-#![allow(missing_docs)]
-
 use bir_json::number::{
     Number, NumberErrorKind, parse_number, write_f64, write_i64, write_number, write_u64,
 };
@@ -32,7 +30,7 @@ fn read(text: &str) -> Number {
 /// `floats.tsv`: bits of a double and the text that the library prints for it.
 #[test]
 fn prints_every_double_of_the_vectors() {
-    let vectors = include_str!("data/json/floats.tsv");
+    let vectors = include_str!("../data/json/floats.tsv");
     let mut count = 0;
     for line in vectors.lines() {
         let (bits, text) = line.split_once('\t').expect("two columns");

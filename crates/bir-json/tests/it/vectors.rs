@@ -1,11 +1,7 @@
 //! Free-form values against the reference's JSON library: what it prints, alone and inside a module, and what it
 //! refuses.
-#![allow(missing_docs)]
-
-mod common;
-
+use crate::common::*;
 use bir_json::{OddityKind, ReadErrorKind, parse_value, value_to_string};
-use common::*;
 use serde_json::Value;
 
 struct Case {
@@ -22,7 +18,7 @@ fn cases() -> Vec<Case> {
         let ok = case["ok"] == true;
         Case { input: text("input"), answer: if ok { Ok(text("output")) } else { Err(text("error")) } }
     };
-    let cases: Vec<Case> = include_str!("data/json/cases.jsonl").lines().map(case).collect();
+    let cases: Vec<Case> = include_str!("../data/json/cases.jsonl").lines().map(case).collect();
     assert_eq!(cases.len(), 1562);
     assert_eq!(cases.iter().filter(|case| case.answer.is_err()).count(), 436);
     cases
@@ -121,7 +117,7 @@ fn what_the_library_refuses_is_refused_by_the_same_class_of_error() {
 /// `floats.tsv`, every double through one module.
 #[test]
 fn doubles_print_the_same_inside_a_module() {
-    let texts: Vec<&str> = include_str!("data/json/floats.tsv")
+    let texts: Vec<&str> = include_str!("../data/json/floats.tsv")
         .lines()
         .map(|line| line.split_once('\t').unwrap().1)
         .filter(|text| *text != "null")

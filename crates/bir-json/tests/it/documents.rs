@@ -1,14 +1,10 @@
 //! Whole documents: the examples of the specification, first-party files, generated dumps, rebuilt field reports.
-#![allow(missing_docs)]
-
-mod common;
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
+use crate::common::*;
 use bir_json::OddityKind;
-use common::*;
 use serde_json::{Value, json};
 
 fn files(folder: &str) -> Vec<(PathBuf, String)> {
@@ -54,9 +50,9 @@ fn documents() -> Vec<(String, String)> {
 #[test]
 fn the_examples_of_the_specification_are_canonical() {
     for example in [
-        include_str!("data/spec/17-1-minimal.json"),
-        include_str!("data/spec/17-2-matmul.json"),
-        include_str!("data/spec/17-3-loops.json"),
+        include_str!("../data/spec/17-1-minimal.json"),
+        include_str!("../data/spec/17-2-matmul.json"),
+        include_str!("../data/spec/17-3-loops.json"),
     ] {
         let loaded = load(example);
         assert_no_oddities(&loaded);
@@ -255,7 +251,7 @@ fn a_version_1_document_becomes_its_twin() {
         ("all forms".to_owned(), world_with(&[with(&inst("NoOp", "x"), json!({"order": order}))])),
         ("no expression".to_owned(), world()),
     ];
-    let example = include_str!("data/spec/17-3-loops.json");
+    let example = include_str!("../data/spec/17-3-loops.json");
     cases.push(("example".to_owned(), parse(example)));
     cases.extend(documents().into_iter().map(|(name, text)| (name, parse(&text))));
     let mut twins = 0;

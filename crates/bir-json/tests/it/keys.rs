@@ -1,13 +1,9 @@
 //! Every key of every op and record, from the tables: defaults, gates, nulls, and values that do not fit.
-#![allow(missing_docs)]
-
-mod common;
-
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::common::table::{self, Key, Record};
+use crate::common::*;
 use bir_json::{OddityKind, ReadErrorKind};
-use common::table::{self, Key, Record};
-use common::*;
 use serde_json::{Map, Value, json};
 
 /// A record with a document that has a place for it.
