@@ -3,8 +3,8 @@
 mod asm;
 mod completions;
 mod demo;
-mod explain;
 mod dump;
+mod explain;
 mod klr;
 mod man;
 mod objdump;
