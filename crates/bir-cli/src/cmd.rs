@@ -9,8 +9,9 @@ mod man;
 mod objdump;
 mod roundtrip;
 mod stats;
+mod verify;
 
-use crate::report::{Context, Result};
+use crate::report::{Context, Fault, Form, Result};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -21,6 +22,7 @@ pub(crate) enum Command {
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
+    Verify(verify::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -46,6 +48,9 @@ impl Status {
 
 impl Command {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
+        if context.form() == Form::Sarif && !matches!(self, Command::Verify(_)) {
+            return Err(Fault::new("SARIF is a form for what checkers find; this command has text and json"));
+        }
         match self {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
@@ -54,6 +59,7 @@ impl Command {
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),
+            Command::Verify(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

@@ -161,7 +161,7 @@ impl Input {
     }
 
     /// Reads standard input.
-    fn stdin(context: &Context) -> Result<Input> {
+    pub(crate) fn stdin(context: &Context) -> Result<Input> {
         let stdin = io::stdin();
         if stdin.is_terminal() {
             context.hint("reading from standard input; end it with Ctrl-D");

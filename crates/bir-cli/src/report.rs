@@ -12,7 +12,7 @@ use bir_json::{Oddities, OddityKind, Place, Places, ReadError};
 pub(crate) struct GlobalOpts {
     /// Form of the output
     #[arg(long, global = true, value_enum, default_value = "text", help_heading = "Global options")]
-    format: Format,
+    format: Form,
     /// Colours in messages
     #[arg(long, global = true, value_enum, default_value = "auto", help_heading = "Global options")]
     color: When,
@@ -24,12 +24,33 @@ pub(crate) struct GlobalOpts {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+/// Form of the output of most commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     /// For people.
     Text,
     /// For programs; the form is stable.
     Json,
+}
+
+/// Form of the output of any command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// For people.
+    Text,
+    /// For programs; the form is stable.
+    Json,
+    /// SARIF 2.1.0, for editors and code hosts; of commands that check.
+    Sarif,
+}
+
+/// How a word is coloured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tone {
+    Error,
+    Warning,
+    Note,
+    Frame,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -50,8 +71,11 @@ enum Verbosity {
 /// How the program was asked to speak.
 pub(crate) struct Context {
     pub(crate) format: Format,
+    form: Form,
     verbosity: Verbosity,
     color: bool,
+    /// Whether what goes to standard output is coloured.
+    color_out: bool,
 }
 
 pub(crate) type Result<T, E = Box<Fault>> = std::result::Result<T, E>;
@@ -227,7 +251,7 @@ impl Spot {
 
 /// Text from a document or the system as a message may show it: nothing that moves a cursor, and no names of a
 /// megabyte.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     const SHOWN: usize = 400;
     const EACH_END: usize = 120;
     let chars = printable(text.as_bytes());
@@ -262,20 +286,39 @@ const FRAME: Style = AnsiColor::Blue.on_default().bold();
 impl Context {
     pub(crate) fn new(opts: &GlobalOpts) -> Context {
         let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let color = match opts.color {
+        let colored = |is_terminal: bool| match opts.color {
             When::Always => true,
             When::Never => false,
             When::Auto => {
                 let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-                !set("NO_COLOR") && !dumb && io::stderr().is_terminal()
+                !set("NO_COLOR") && !dumb && is_terminal
             }
         };
+        let color = colored(io::stderr().is_terminal());
+        let color_out = colored(io::stdout().is_terminal());
+        let format = if opts.format == Form::Text { Format::Text } else { Format::Json };
         let verbosity = match (opts.quiet, opts.verbose) {
             (true, _) => Verbosity::Quiet,
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        Context { format: opts.format, verbosity, color }
+        Context { format, form: opts.format, verbosity, color, color_out }
+    }
+
+    /// The form of the output that was asked for.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// A word of the output, coloured.
+    pub(crate) fn out(&self, tone: Tone, text: &str) -> String {
+        let style = match tone {
+            Tone::Error => ERROR,
+            Tone::Warning => WARNING,
+            Tone::Note => NOTE,
+            Tone::Frame => FRAME,
+        };
+        if self.color_out { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
