@@ -3,6 +3,7 @@
 mod asm;
 mod completions;
 mod demo;
+mod explain;
 mod dump;
 mod klr;
 mod man;
@@ -19,10 +20,11 @@ pub(crate) enum Command {
     Roundtrip(roundtrip::Opts),
     Dump(dump::Opts),
     Stats(stats::Opts),
+    Verify(verify::Opts),
+    Explain(explain::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
-    Verify(verify::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -56,10 +58,11 @@ impl Command {
             Command::Roundtrip(opts) => opts.run(context),
             Command::Dump(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Verify(opts) => opts.run(context),
+            Command::Explain(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),
-            Command::Verify(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

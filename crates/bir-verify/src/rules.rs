@@ -5,13 +5,16 @@
 //! |---|---|
 //! | `storage` | ALLOC, MEM-04 to MEM-07, MOD-09, ARCH-04, PSUM-02 (placement) |
 //! | `pattern` | AP-01, AP-04 to AP-09, PART, operand kinds and counts |
-//! | `operand` | MEM-01 to MEM-03, AP-02, AP-03 |
+//! | `operand` | OPR, MEM-01, MEM-02, AP-02, AP-03 |
 //! | `engine` | ENG, ARCH |
-//! | `graph` | MOD-04 to MOD-07, DEP, CF |
+//! | `graph` | MOD-04 to MOD-07, DEP |
+//! | `flow` | CF, but for the next |
+//! | `blocks` | CF-06, CF-18 to CF-21 |
 //! | `module` | MOD-03, MOD-08, MOD-10 to MOD-13 |
 //! | `register` | REG |
 //! | `sync` | SYNC |
 //! | `dma` | DMA, IND-02, IND-03, MX-24 |
+//! | `dma_transpose` | DMA-06, DMA-13, DMA-14 |
 //! | `cores` | LNC, CB |
 //! | `matmul`, `tile`, `psum` | MM, PSUM |
 //! | `mx` | MX, QMX, FP8 |
@@ -26,10 +29,13 @@
 //! WIRE, and the L2 rows of ENG, MM, DVE and REG, are about encoded words: the word checker has them.
 
 mod activation;
+mod blocks;
 mod collective;
 mod cores;
 mod dma;
+mod dma_transpose;
 mod engine;
+mod flow;
 mod gpsimd;
 mod graph;
 mod in_place;
@@ -147,12 +153,15 @@ const TABLES: &[&[Check]] = &[
     module::CHECKS,
     storage::CHECKS,
     graph::CHECKS,
+    flow::CHECKS,
+    blocks::CHECKS,
     engine::CHECKS,
     operand::CHECKS,
     pattern::CHECKS,
     register::CHECKS,
     sync::CHECKS,
     dma::CHECKS,
+    dma_transpose::CHECKS,
     matmul::CHECKS,
     tile::CHECKS,
     psum::CHECKS,
