@@ -20,7 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         times.fold(f64::MAX, f64::min)
     };
     let loaded = bir_json::read(&text, &options)?;
-    let read = best(&mut || bir_json::read(&text, &options).map_or(0, |loaded| loaded.module.inst_ids().len()));
+    let read =
+        best(&mut || bir_json::read(&text, &options).map_or(0, |loaded| loaded.module.inst_ids().len()));
     for parallel in [false, true] {
         let options = Options { parallel, ..Options::default() };
         let check = best(&mut || verify_loaded(&loaded, &options).findings.len());

@@ -54,8 +54,10 @@ fn immediate_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             _ => continue,
         };
         if operand.dtype.is_some_and(|dtype| dtype != Dtype::Float32) {
-            let message =
-                format!("the immediate {what} is {}; immediate parameters are float32", operand.dtype_text(cx));
+            let message = format!(
+                "the immediate {what} is {}; immediate parameters are float32",
+                operand.dtype_text(cx)
+            );
             out.report(ACT_03, inst.at(operand), message);
         }
     }
@@ -64,11 +66,17 @@ fn immediate_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 /// ACT-04: Copy does not add its bias.
 fn ignored_bias(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::Activation(op) = inst.op() else { return };
-    let Some(bias) = inst.role(Role::Bias).filter(|_| op.func == ActivationFunctionType::Copy) else { return };
+    let Some(bias) = inst.role(Role::Bias).filter(|_| op.func == ActivationFunctionType::Copy) else {
+        return;
+    };
     let is_zero = bias.argument.is_immediate() && number(bias).is_none_or(|value| value == 0.0);
     if !is_zero {
-        out.report(ACT_04, inst.at(bias), "the function Copy ignores its bias, and this one is not an immediate 0")
-            .help("use Identity, which adds the bias");
+        out.report(
+            ACT_04,
+            inst.at(bias),
+            "the function Copy ignores its bias, and this one is not an immediate 0",
+        )
+        .help("use Identity, which adds the bias");
     }
 }
 

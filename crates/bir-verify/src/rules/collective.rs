@@ -53,7 +53,8 @@ fn writes_io(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Find
 
 /// COL-03: the base of the collectives is none itself.
 fn known(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    let message = "Collective is no op of its own; the ops are CollectiveCompute, CollectiveSend and CollectiveRecv";
+    let message =
+        "Collective is no op of its own; the ops are CollectiveCompute, CollectiveSend and CollectiveRecv";
     out.report(COL_03, inst.place(), message);
 }
 
@@ -112,7 +113,8 @@ fn in_sb(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     for operand in &inst.operands {
         if !operand.is_sb() && (operand.is_psum() || operand.is_dram()) {
-            let message = format!("in {}; another operand is in SB, and then all are", operand.memory_text(cx));
+            let message =
+                format!("in {}; another operand is in SB, and then all are", operand.memory_text(cx));
             out.report(COL_08, inst.at(operand), message);
         }
         let first = operand.pairs().next().filter(|pair| operand.is_sb() && pair.num > 1);
@@ -189,8 +191,7 @@ fn send_receive(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     for (input, output) in inst.ins().zip(inst.outs()) {
         if input.dtype.zip(output.dtype).is_some_and(|(from, to)| from != to) {
-            let message =
-                format!("sends {} and receives {}", input.dtype_text(cx), output.dtype_text(cx));
+            let message = format!("sends {} and receives {}", input.dtype_text(cx), output.dtype_text(cx));
             out.report(COL_12, inst.at(output), message);
         }
     }
@@ -239,15 +240,15 @@ fn operator(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let operator = collective.operator.text(&cx.module.names);
     match collective.kind {
         Kind::AllGather | Kind::AllToAll | Kind::Permute if collective.operator != AluOpType::Bypass => {
-            let message = format!("{} with the operator {operator}; it computes nothing", collective.name(cx));
+            let message =
+                format!("{} with the operator {operator}; it computes nothing", collective.name(cx));
             out.report(COL_17, inst.place(), message)
                 .vendor("BIR066", format!("CollectiveCompute does not support {operator}"));
         }
         Kind::AllReduce | Kind::ReduceScatter
             if collective.op.is_local == true && collective.operator != AluOpType::Add =>
         {
-            let message =
-                format!("a local {} with the operator {operator}; it adds", collective.name(cx));
+            let message = format!("a local {} with the operator {operator}; it adds", collective.name(cx));
             out.report(COL_17, inst.place(), message).vendor("LLC008", "currently only supports addition");
         }
         _ => {}
@@ -259,7 +260,8 @@ fn groups_or_pairs(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(collective) = Collective::of(inst.op()) else { return };
     let (groups, pairs) = (collective.groups.len(), collective.op.src_target_pairs.len());
     if groups > 0 && pairs > 0 {
-        let message = format!("{groups} replica groups and {pairs} src_target_pairs; there are groups or pairs");
+        let message =
+            format!("{groups} replica groups and {pairs} src_target_pairs; there are groups or pairs");
         out.report(COL_20, inst.place(), message);
     }
 }
@@ -270,7 +272,8 @@ fn streams(cx: &Cx<'_>, out: &mut Findings<'_>) {
     for id in cx.module.insts() {
         let (ranks, are_pairs, stream) = match &cx.module[id].op {
             Op::CollectiveCompute(op) => {
-                let groups = op.cc_channel.as_deref().map(|channel| &channel.replica_groups[..]).unwrap_or_default();
+                let groups =
+                    op.cc_channel.as_deref().map(|channel| &channel.replica_groups[..]).unwrap_or_default();
                 match groups.is_empty() {
                     false => (groups, false, op.stream_id),
                     true => (&op.src_target_pairs[..], true, op.stream_id),
@@ -282,7 +285,9 @@ fn streams(cx: &Cx<'_>, out: &mut Findings<'_>) {
             _ => continue,
         };
         // A stream of 0 may be one that has not been given.
-        let Some(stream) = stream.value().filter(|stream| *stream != 0 && !ranks.is_empty()) else { continue };
+        let Some(stream) = stream.value().filter(|stream| *stream != 0 && !ranks.is_empty()) else {
+            continue;
+        };
         let (first, of_first) = *streams.entry((ranks, are_pairs)).or_insert((id, stream));
         if of_first != stream {
             let message = format!(

@@ -112,7 +112,8 @@ fn gather(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(partitions) = output.partitions() else { return };
     for operand in [data, indices] {
         if let Some(count) = operand.partitions().filter(|count| *count != partitions) {
-            let message = format!("{count} partitions for {partitions} that are written; a gather stays in each");
+            let message =
+                format!("{count} partitions for {partitions} that are written; a gather stays in each");
             out.report(POOL_02, inst.at(operand), message)
                 .vendor("BIR105", "same number of partitions for params");
         }
@@ -162,7 +163,8 @@ fn nonzero(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(data), Some(output)) = (inst.role(Role::Data), inst.role(Role::Destination)) else { return };
     for operand in [data, output] {
         if operand.is_psum() || operand.is_dram() {
-            let message = format!("in {}; all operands of NonzeroWithCount are in SB", operand.memory_text(cx));
+            let message =
+                format!("in {}; all operands of NonzeroWithCount are in SB", operand.memory_text(cx));
             out.report(POOL_04, inst.at(operand), message);
         }
     }
@@ -194,19 +196,21 @@ fn sequence_bounds(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         }
         if operand.dtype.is_some_and(|dtype| !matches!(dtype, Dtype::Float32 | Dtype::Int32)) {
             let message = format!("{}; ids and bounds are float32 or int32", operand.dtype_text(cx));
-            out.report(POOL_05, inst.at(operand), message)
-                .vendor("BIR129", "Dtype::int32 or Dtype::float32");
+            out.report(POOL_05, inst.at(operand), message).vendor("BIR129", "Dtype::int32 or Dtype::float32");
         }
         let pairs = operand.pairs().len();
         if pairs != 3 {
-            let message =
-                format!("{} has {pairs} dimensions; it has three, partitions included", operand.pattern_text());
+            let message = format!(
+                "{} has {pairs} dimensions; it has three, partitions included",
+                operand.pattern_text()
+            );
             out.report(POOL_07, inst.at(operand), message);
         }
     }
     if let Some(last) = output.pairs().next_back().filter(|pair| pair.num != 2) {
         let message = format!("the last dimension has {} elements; start and end are 2", last.num);
-        out.report(POOL_07, inst.at(output), message).vendor("BIR127", "expects last dimension of destination");
+        out.report(POOL_07, inst.at(output), message)
+            .vendor("BIR127", "expects last dimension of destination");
     }
     if let (Some(reads), Some(writes)) = (data.elements_per_partition(), output.elements_per_partition())
         && reads.checked_mul(2) != Some(writes)
@@ -230,8 +234,7 @@ fn random_engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         && matches!(output.dtype, Some(Dtype::Int64 | Dtype::Uint64))
     {
         let message = format!("random {}; random numbers have at most 32 bits", output.dtype_text(cx));
-        out.report(RNG_03, inst.at(output), message)
-            .vendor("BIR402", "Random mode not supported for int64");
+        out.report(RNG_03, inst.at(output), message).vendor("BIR402", "Random mode not supported for int64");
     }
 }
 
@@ -338,7 +341,8 @@ fn core_to_core_operand(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out
         out.report(SB2SB_06, inst.at(operand), message);
     }
     // Narrow elements are widened to 4 bytes on the way.
-    if let Some(bytes) = operand.elements_per_partition().and_then(|count| count.checked_mul(operand.size.max(4)))
+    if let Some(bytes) =
+        operand.elements_per_partition().and_then(|count| count.checked_mul(operand.size.max(4)))
         && bytes > 1024
     {
         let message = format!(

@@ -223,13 +223,15 @@ fn types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-
 /// MM-05: performance modes.
 fn perf_mode(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    let Some(keys) = Keys::of(inst.op()).filter(|keys| keys.perf_mode != MatmultPerfMode::None) else { return };
+    let Some(keys) = Keys::of(inst.op()).filter(|keys| keys.perf_mode != MatmultPerfMode::None) else {
+        return;
+    };
     let mode = keys.perf_mode.text(&cx.module.names);
     if cx.level < 30 {
-        let message = format!("perf_mode {mode} needs arch 30 or newer, and the module is for arch {}", cx.level);
+        let message =
+            format!("perf_mode {mode} needs arch 30 or newer, and the module is for arch {}", cx.level);
         out.report(MM_05, inst.place(), message).help("set perf_mode to None");
     }
     if !keys.is_double_row() {
@@ -375,7 +377,7 @@ fn transpose_steps(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         return;
     }
     let Some(output) = inst.role(Role::PsumDestination) else { return };
-    for (at, pair) in output.free_pairs().rev().enumerate().filter(|(_, pair)| pair.num > 1) {
+    for (at, pair) in output.free_pairs().rev().filter(|pair| pair.num > 1).enumerate() {
         let message = match at {
             0 if pair.step != 1 => {
                 format!("the innermost step of a transposed result is 1; this one is {}", pair.step)

@@ -27,10 +27,7 @@ pub(super) fn values_per_partition(operand: &Operand<'_>) -> Option<u64> {
 /// Whether a type is a float that ALUs work on.
 pub(super) fn is_float(dtype: Dtype) -> bool {
     use Dtype::*;
-    matches!(
-        dtype,
-        Float8e3 | Float8e4 | Float8E4m3fn | Float8e5 | Bfloat16 | Float16 | Float32 | Float32r
-    )
+    matches!(dtype, Float8e3 | Float8e4 | Float8E4m3fn | Float8e5 | Bfloat16 | Float16 | Float32 | Float32r)
 }
 
 /// Whether a type is an integer.
@@ -50,7 +47,9 @@ pub(super) fn number(operand: &Operand<'_>) -> Option<f64> {
     let Argument::ImmValue(imm) = operand.argument else { return None };
     Some(match (imm.value?, imm.dtype?) {
         (_, Dtype::Float16) => return None,
-        (ImmNumber::Unsigned(bits), Dtype::Bfloat16) => f32::from_bits(u32::try_from(bits).ok()? << 16).into(),
+        (ImmNumber::Unsigned(bits), Dtype::Bfloat16) => {
+            f32::from_bits(u32::try_from(bits).ok()? << 16).into()
+        }
         (ImmNumber::Unsigned(value), _) => value as f64,
         (ImmNumber::Signed(value), _) => value as f64,
         (ImmNumber::Float(value), _) => value.into(),

@@ -79,7 +79,9 @@ fn scale_ratios(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 /// MX-03, MX-04, MX-13 to MX-15: where the scales start.
 fn scale_places(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let quadrant_rules = sides(inst, [MX_13, MX_14]);
-    for ((half, Scaled { name, data, scales }), (quadrant, _)) in sides(inst, [MX_03, MX_04]).zip(quadrant_rules) {
+    for ((half, Scaled { name, data, scales }), (quadrant, _)) in
+        sides(inst, [MX_03, MX_04]).zip(quadrant_rules)
+    {
         let Some(scales) = scales else { continue };
         let Some(start) = scales.start_partition() else { continue };
         if start % QUADRANT >= QUADRANT / 2 {
@@ -89,7 +91,8 @@ fn scale_places(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             let message = format!("the scales start at partition {start}; they start at a multiple of 4");
             out.report(MX_15, inst.at(scales), message);
         }
-        if let Some(of_data) = data.start_partition().filter(|of_data| of_data / QUADRANT != start / QUADRANT) {
+        if let Some(of_data) = data.start_partition().filter(|of_data| of_data / QUADRANT != start / QUADRANT)
+        {
             out.report(quadrant, inst.at(scales), quadrants(name, of_data, start));
         }
     }
@@ -118,17 +121,20 @@ fn counts(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     {
         let limit = 32 * (cx.target.psum_bank_bytes / size);
         if count > limit {
-            let message = format!("{count} moving values per partition; at most {limit} for results of {size} bytes");
+            let message =
+                format!("{count} moving values per partition; at most {limit} for results of {size} bytes");
             out.report(MX_05, inst.place(), message).help("split the moving operand");
         }
     }
     let Some(count) = of(stationary(inst)) else { return };
     if count > 512 {
-        let message = format!("{count} stationary values per partition; at most 512, 4 for each of 128 columns");
+        let message =
+            format!("{count} stationary values per partition; at most 512, 4 for each of 128 columns");
         out.report(MX_06, inst.place(), message).help("split the stationary operand");
     }
     if count / 4 % 2 != 0 {
-        let message = format!("{count} stationary values per partition are {} columns; the number is even", count / 4);
+        let message =
+            format!("{count} stationary values per partition are {} columns; the number is even", count / 4);
         out.report(MX_07, inst.place(), message);
     }
 }
@@ -153,8 +159,9 @@ fn partitions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             && let (Some(count), Some(of_scales)) = (data.partitions(), scales.partitions())
             && count != of_scales
         {
-            let message =
-                format!("{count} {name} partitions and {of_scales} of their scales; the patterns have equal counts");
+            let message = format!(
+                "{count} {name} partitions and {of_scales} of their scales; the patterns have equal counts"
+            );
             out.report(rule, inst.at(scales), message);
         }
     }
@@ -248,7 +255,8 @@ fn typed(
     out: &mut Findings<'_>,
 ) {
     if operand.dtype.is_some_and(|dtype| !types.contains(&dtype)) {
-        let message = format!("input {} is {}; {what} are {}", operand.index, operand.dtype_text(cx), names(types));
+        let message =
+            format!("input {} is {}; {what} are {}", operand.index, operand.dtype_text(cx), names(types));
         let message = match operand.list {
             OperandList::Outs => message.replacen("input", "output", 1),
             _ => message,
@@ -313,7 +321,8 @@ fn quantize_counts(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         && let (Some(reads), Some(count)) = (input.elements_per_partition(), scales.elements_per_partition())
         && count.checked_mul(4) != Some(reads)
     {
-        let message = format!("{reads} values and {count} scales per partition; there are four values to a scale");
+        let message =
+            format!("{reads} values and {count} scales per partition; there are four values to a scale");
         out.report(QMX_08, inst.at(scales), message);
     }
 }
@@ -360,7 +369,8 @@ fn quantize_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             Some(Role::Data) => ("values to quantize", &[Dtype::Bfloat16, Dtype::Float16]),
             // The geometry checks take fp4 as well. spec: verify 10, row 5
             Some(Role::Destination) if operand.dtype == Some(Dtype::Float4E2m1fnX4) => {
-                let message = format!("the result is float4_e2m1fn_x4; quantized types are {}", names(QUANTIZED));
+                let message =
+                    format!("the result is float4_e2m1fn_x4; quantized types are {}", names(QUANTIZED));
                 out.report(QMX_09, inst.at(operand), message)
                     .note("the vendor's geometry checks take this type, its list of types does not")
                     .at_most(bir::diag::Severity::Warning);

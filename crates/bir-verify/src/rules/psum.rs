@@ -57,7 +57,9 @@ fn one_type(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
         let inst = &cx.module[id];
         let Some(keys) = Keys::of(&inst.op) else { continue };
         let Some(bir::Argument::PhysicalAp(output)) = inst.outs.first() else { continue };
-        let (Some(loc), Some(dtype)) = (output.memref.and_then(|loc| loc.id()), output.dtype) else { continue };
+        let (Some(loc), Some(dtype)) = (output.memref.and_then(|loc| loc.id()), output.dtype) else {
+            continue;
+        };
         let size = dtype.size_bytes().map_or(1, u64::from);
         let Some(byte) = output.offset.checked_mul(size) else { continue };
         let starts = keys.accumulation_flag.value().is_none_or(|flag| flag & START != 0);
@@ -96,7 +98,7 @@ fn bfloat16(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findi
 fn narrow_alignment(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };
     let Some(loc) = output.loc.filter(|loc| loc.is_placed() && output.size == 2) else { return };
-    let Some(inner) = output.free_pairs().next_back().filter(|pair| pair.num > 1) else { return };
+    let Some(inner) = output.free_pairs().rev().find(|pair| pair.num > 1) else { return };
     let Some((low, high)) = columns(output) else { return };
     // Backwards, it starts at its last byte but one.
     let (start, wanted) = match inner.step {

@@ -64,12 +64,16 @@ fn search_dimensions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         };
         let pairs = operand.pairs().len();
         if pairs > limit {
-            let message = format!("{pairs} dimensions; {what} of a search have at most {limit}, partitions included");
+            let message =
+                format!("{pairs} dimensions; {what} of a search have at most {limit}, partitions included");
             out.report(DVE_20, inst.at(operand), message);
         }
         let used = operand.free_pairs().filter(|pair| pair.num > 1).count();
         if is_maximum && operand.list == bir::OperandList::Outs && used > 1 {
-            let message = format!("the result {} uses {used} free dimensions; it is a row of 8", operand.pattern_text());
+            let message = format!(
+                "the result {} uses {used} free dimensions; it is a row of 8",
+                operand.pattern_text()
+            );
             out.report(DVE_20, inst.at(operand), message);
         }
     }
@@ -78,7 +82,8 @@ fn search_dimensions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         if let (Some(count), Some(of_data)) = (other.partitions(), data.partitions())
             && count != of_data
         {
-            let message = format!("{count} partitions, and {of_data} of data; a search works on each partition");
+            let message =
+                format!("{count} partitions, and {of_data} of data; a search works on each partition");
             out.report(DVE_20, inst.at(other), message);
         }
     }
@@ -117,7 +122,8 @@ impl<'a, 'm> Predicated<'a, 'm> {
     /// Whether the source is a tensor: neither a number nor one value per partition.
     fn has_tensor_source(&self) -> bool {
         let per_partition = self.source.elements_per_partition();
-        self.source.is_access() && (per_partition != Some(1) || self.output.elements_per_partition() == Some(1))
+        self.source.is_access()
+            && (per_partition != Some(1) || self.output.elements_per_partition() == Some(1))
     }
 }
 
@@ -135,7 +141,9 @@ fn predicate(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         out.report(DVE_06, inst.at(copy.predicate), message)
             .help("access the predicate as an unsigned type of the same size");
     }
-    if copy.has_tensor_source() && copy.source.dtype.zip(copy.output.dtype).is_some_and(|(from, to)| from != to) {
+    if copy.has_tensor_source()
+        && copy.source.dtype.zip(copy.output.dtype).is_some_and(|(from, to)| from != to)
+    {
         let message = format!(
             "copies {} to {}; a predicated copy keeps the type",
             copy.source.dtype_text(cx),
@@ -189,7 +197,8 @@ fn predicated_reduce(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     let inputs = inst.ins().count();
     if inputs != 3 {
-        let message = format!("{inputs} inputs; with a reduce_op there are 3: predicate, tensor, value elsewhere");
+        let message =
+            format!("{inputs} inputs; with a reduce_op there are 3: predicate, tensor, value elsewhere");
         out.report(DVE_10, inst.place(), message);
     }
     if !copy.source.is_access() {
@@ -208,10 +217,12 @@ fn predicated_reduce(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     let Some(dtype) = copy.predicate.dtype else { return };
     if !PREDICATES.contains(&dtype) {
-        let message = format!("the predicate is {}; it is {}", copy.predicate.dtype_text(cx), names(PREDICATES));
+        let message =
+            format!("the predicate is {}; it is {}", copy.predicate.dtype_text(cx), names(PREDICATES));
         out.report(DVE_12, inst.at(copy.predicate), message);
     } else if matches!(dtype, Dtype::Uint32 | Dtype::Int32) {
-        let message = format!("the predicate is {}; older compilers bar 32-bit ones", copy.predicate.dtype_text(cx));
+        let message =
+            format!("the predicate is {}; older compilers bar 32-bit ones", copy.predicate.dtype_text(cx));
         out.report(DVE_12, inst.at(copy.predicate), message).at_most(Severity::Warning);
     }
 }
@@ -259,8 +270,7 @@ fn range_select(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let text = |op: AluOpType| op.text(&cx.module.names);
     for (key, compare) in [("compare_op0", op.compare_op0), ("compare_op1", op.compare_op1)] {
         if !matches!(compare, Alu::IsEqual | Alu::IsGt | Alu::IsGe | Alu::IsLe | Alu::IsLt) {
-            let message =
-                format!("{key} is {}; it is is_equal, is_gt, is_ge, is_le or is_lt", text(compare));
+            let message = format!("{key} is {}; it is is_equal, is_gt, is_ge, is_le or is_lt", text(compare));
             out.report(DVE_18, inst.place(), message).vendor("XCG979", "to be one of isEQ");
         }
     }
@@ -288,13 +298,13 @@ fn range_select(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         out.report(DVE_18, inst.at(output), message);
     }
     if input.dtype.zip(output.dtype).is_some_and(|(from, to)| from != to) {
-        let message = format!(
-            "from {} to {}; RangeSelect keeps the type",
-            input.dtype_text(cx),
-            output.dtype_text(cx)
-        );
+        let message =
+            format!("from {} to {}; RangeSelect keeps the type", input.dtype_text(cx), output.dtype_text(cx));
         out.report(DVE_18, inst.at(output), message);
-    } else if input.dtype.is_some_and(|dtype| dtype.is_known() && (!is_float(dtype) || dtype == Dtype::Float32r)) {
+    } else if input
+        .dtype
+        .is_some_and(|dtype| dtype.is_known() && (!is_float(dtype) || dtype == Dtype::Float32r))
+    {
         let message = format!(
             "selects among {}; RangeSelect takes float32, bfloat16, float16 and 8-bit floats",
             input.dtype_text(cx)

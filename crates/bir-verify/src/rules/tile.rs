@@ -76,12 +76,17 @@ fn tile(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     let [rows, columns] = sides;
     if cx.level < 30 && rows.size == Some(32) {
-        let message = format!("row tiles of 32 need arch 30 or newer, and the module is for arch {}", cx.level);
+        let message =
+            format!("row tiles of 32 need arch 30 or newer, and the module is for arch {}", cx.level);
         out.report(MM_04, inst.place(), message).help("use a row tile of 64 or 128");
     }
     if cx.level == 20 {
         if columns.position == Some(96) {
-            out.report(MM_12, inst.place(), "on arch 20 no column tile starts at 96; 0, 32 and 64 are allowed");
+            out.report(
+                MM_12,
+                inst.place(),
+                "on arch 20 no column tile starts at 96; 0, 32 and 64 are allowed",
+            );
         }
         if rows.size == Some(32) && columns.size == Some(32) {
             let message = "the tile is 32 x 32, which arch 20 does not have; the smallest has 64 rows";
@@ -101,11 +106,15 @@ fn covers(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     });
     for (operand, Side { name, size, position }, array) in operands {
         let (Some(size), Some(position)) = (size, position) else { continue };
-        let Some(partitions) = operand.partitions().and_then(|count| i64::try_from(count).ok()) else { continue };
+        let Some(partitions) = operand.partitions().and_then(|count| i64::try_from(count).ok()) else {
+            continue;
+        };
         if partitions > size {
             let message = format!("{partitions} partitions for a {name} tile of {size}");
-            out.report(MM_14, inst.at(operand), message)
-                .vendor("BIR054", format!("PE tile size {size} must be >= accessed partition number {partitions}"));
+            out.report(MM_14, inst.at(operand), message).vendor(
+                "BIR054",
+                format!("PE tile size {size} must be >= accessed partition number {partitions}"),
+            );
         }
         if position + partitions > array as i64 {
             let message = format!(
@@ -151,7 +160,8 @@ fn one_bank(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         let message = format!(
             "the result takes bytes {first} to {last} of each partition, counted from the start of its bank; a bank has {bank}"
         );
-        out.report(MM_15, inst.at(output), message).help("split the moving operand, so that each result fits one bank");
+        out.report(MM_15, inst.at(output), message)
+            .help("split the moving operand, so that each result fits one bank");
     }
 }
 

@@ -60,8 +60,9 @@ fn batch_norm(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         return;
     }
     if let Some(count) = count.filter(|count| count % 3 != 0) {
-        let message =
-            format!("{count} elements per partition; statistics are triples, so the count is a multiple of 3");
+        let message = format!(
+            "{count} elements per partition; statistics are triples, so the count is a multiple of 3"
+        );
         out.report(DVE_03, inst.at(data), message);
     }
     if let Some(output) = inst.role(Role::Destination)
@@ -77,7 +78,8 @@ fn shuffle(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::StreamShuffle(op) = inst.op() else { return };
     let entries = op.mask.as_ref().map_or(0, Vec::len);
     if entries != 32 {
-        let message = format!("the mask has {entries} entries; it has 32, one for each partition of a quadrant");
+        let message =
+            format!("the mask has {entries} entries; it has 32, one for each partition of a quadrant");
         out.report(DVE_21, inst.place(), message);
     }
     let (Some(data), Some(output)) = (inst.role(Role::Data), inst.role(Role::Destination)) else { return };
@@ -94,7 +96,8 @@ fn shuffle(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             }
         };
         if let Some(start) = operand.start_partition().filter(|start| !starts.contains(start)) {
-            let message = format!("{count} partitions from {start} on; a shuffle of so many starts at {starts:?}");
+            let message =
+                format!("{count} partitions from {start} on; a shuffle of so many starts at {starts:?}");
             out.report(DVE_04, inst.at(operand), message);
         }
     }
@@ -127,8 +130,7 @@ fn reduce(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         AxisListType::C | AxisListType::XYZWC if inst.engine == EngineType::Pool => return,
         AxisListType::C | AxisListType::XYZWC => {
             let message = format!("axis {axis} runs over partitions; a reduction runs over free dimensions");
-            out.report(DVE_05, inst.place(), message)
-                .help("multiply by ones on PE, or transpose first");
+            out.report(DVE_05, inst.place(), message).help("multiply by ones on PE, or transpose first");
             return;
         }
         AxisListType::Other(_) => return,
@@ -203,17 +205,17 @@ fn bit_operators(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         out.report(DVE_07, inst.place(), message).help("use two instructions");
     }
     if !matches!(inst.engine, EngineType::DVE | EngineType::Unassigned | EngineType::ALL) {
-        let message = format!(
-            "{name} on {}; operators on bits run on DVE only",
-            inst.engine.text(&cx.module.names)
-        );
+        let message =
+            format!("{name} on {}; operators on bits run on DVE only", inst.engine.text(&cx.module.names));
         out.report(DVE_07, inst.place(), message);
     }
     for operand in inst.operands.iter().filter(|operand| operand.is_access()) {
         if operand.dtype.is_some_and(|dtype| dtype.is_known() && !is_integer(dtype)) {
             let message = format!("{} with {name}; operators on bits take integers", operand.dtype_text(cx));
+            // First-party documents have float32 here, so it cannot be wrong in every case.
             out.report(DVE_07, inst.at(operand), message)
-                .help("access the operand as an integer type of the same size");
+                .help("access the operand as an integer type of the same size")
+                .at_most(Severity::Note);
         }
     }
 }
@@ -268,8 +270,10 @@ fn accumulation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         out.report(DVE_14, inst.place(), message)
             .vendor("BIR534", "TensorTensor only supports EngineAccumulationType::Idle");
     } else if matches!(acc, Acc::Accumulate | Acc::LoadAccumulate) {
-        let message =
-            format!("{key} is {name}; {} takes Idle, Zero, ZeroAccumulate and AddAccumulate", inst.op_name(cx));
+        let message = format!(
+            "{key} is {name}; {} takes Idle, Zero, ZeroAccumulate and AddAccumulate",
+            inst.op_name(cx)
+        );
         out.report(DVE_14, inst.place(), message);
     }
 }
@@ -305,7 +309,8 @@ fn cached_operands(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     let Some(result) = inst.role(Role::ReduceResult) else { return };
     if result.dtype.is_some_and(|dtype| dtype.is_known() && !is_float(dtype)) {
-        let message = format!("the accumulated result is {}; it is a floating-point type", result.dtype_text(cx));
+        let message =
+            format!("the accumulated result is {}; it is a floating-point type", result.dtype_text(cx));
         out.report(DVE_15, inst.at(result), message);
     }
     if let Some(count) = result.elements_per_partition().filter(|count| *count != 1) {
@@ -340,11 +345,14 @@ fn cached_operators(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     if !matches!(op.op1, Alu::Add | Alu::Subtract | Alu::Mult | Alu::Min | Alu::Max) {
         let message = format!("op1 is {}; it is add, subtract, mult, min or max", text(op.op1));
-        out.report(DVE_16, inst.place(), message)
-            .vendor("BVF018", "op1 must be add/subtract/mult/min/max");
+        out.report(DVE_16, inst.place(), message).vendor("BVF018", "op1 must be add/subtract/mult/min/max");
     }
     if cx.level == 20 && (is_set(op.reverse0) || is_set(op.reverse1)) {
-        out.report(DVE_16, inst.place(), "reversed operands need arch 30 or newer, and the module is for arch 20");
+        out.report(
+            DVE_16,
+            inst.place(),
+            "reversed operands need arch 30 or newer, and the module is for arch 20",
+        );
     }
     if op.mode != TSCMode::TensorScan {
         return;
@@ -383,7 +391,8 @@ fn gradient_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 fn read_out(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.output(0) else { return };
     if output.dtype.is_some_and(|dtype| dtype.is_known() && !is_float(dtype)) {
-        let message = format!("writes {}; the accumulator is read as a floating-point type", output.dtype_text(cx));
+        let message =
+            format!("writes {}; the accumulator is read as a floating-point type", output.dtype_text(cx));
         out.report(DVE_23, inst.at(output), message);
     }
 }
