@@ -16,10 +16,10 @@
 //! | `dma` | DMA, IND-02, IND-03, MX-24 |
 //! | `dma_transpose` | DMA-06, DMA-13, DMA-14 |
 //! | `cores` | LNC, CB |
-//! | `matmul` | MM, PSUM |
+//! | `matmul`, `tile`, `psum` | MM, PSUM |
 //! | `mx` | MX, QMX, FP8 |
 //! | `activation` | ACT |
-//! | `vector` | DVE |
+//! | `vector`, `search` | DVE |
 //! | `gpsimd` | POOL, SB2SB, RNG, PART-09 |
 //! | `indirect` | IND-01, IND-04 to IND-07 |
 //! | `collective` | COL |
@@ -42,13 +42,17 @@ mod in_place;
 mod indirect;
 mod kernel;
 mod matmul;
+mod measure;
 mod module;
 mod mx;
 mod operand;
 mod pattern;
+mod psum;
 mod register;
+mod search;
 mod storage;
 mod sync;
+mod tile;
 mod vector;
 
 use bir::Module;
@@ -159,9 +163,12 @@ const TABLES: &[&[Check]] = &[
     dma::CHECKS,
     dma_transpose::CHECKS,
     matmul::CHECKS,
+    tile::CHECKS,
+    psum::CHECKS,
     mx::CHECKS,
     activation::CHECKS,
     vector::CHECKS,
+    search::CHECKS,
     gpsimd::CHECKS,
     indirect::CHECKS,
     collective::CHECKS,

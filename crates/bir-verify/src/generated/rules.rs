@@ -1151,6 +1151,7 @@ pub(crate) static RULES: [RuleInfo; 322] = [
         checkable: Checkable::Full,
         severity: Severity::Error,
         arch_min: 40,
+        superseded_by: Some("ARCH-01"),
         ..RuleInfo::plain(
             "MX-20",
             Layer::Module,

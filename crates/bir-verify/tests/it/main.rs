@@ -6,15 +6,23 @@
 mod field;
 mod rules;
 
+mod activation;
+mod collective;
 mod cores;
 mod dma;
 mod engine;
 mod flow;
+mod gpsimd;
 mod graph;
+mod kernel;
+mod matmul;
 mod module;
 mod mutations;
+mod mx;
 mod pattern;
+mod search;
 mod storage;
+mod vector;
 
 use bir::Module;
 use bir::builder::Builder;

@@ -11,14 +11,22 @@ use crate::Case;
 /// The tables of all families.
 fn cases() -> impl Iterator<Item = &'static Case> {
     [
+        crate::activation::CASES,
+        crate::collective::CASES,
         crate::cores::CASES,
         crate::dma::CASES,
         crate::engine::CASES,
         crate::flow::CASES,
+        crate::gpsimd::CASES,
         crate::graph::CASES,
+        crate::kernel::CASES,
+        crate::matmul::CASES,
+        crate::mx::CASES,
         crate::module::CASES,
         crate::pattern::CASES,
+        crate::search::CASES,
         crate::storage::CASES,
+        crate::vector::CASES,
     ]
     .into_iter()
     .flatten()
@@ -61,7 +69,7 @@ fn a_broken_rule_is_reported_and_a_kept_one_is_not() {
 fn every_sure_rule_has_a_test() {
     let tested: BTreeSet<&str> = cases()
         .map(|case| case.rule)
-        .chain(crate::field::RULES.iter().copied())
+        .chain(crate::field::RULES.iter().chain(crate::gpsimd::RULES).chain(crate::matmul::RULES).copied())
         .chain(crate::cores::rules())
         .chain(crate::mutations::rules())
         .collect();
