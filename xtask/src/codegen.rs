@@ -3,6 +3,7 @@
 //! A generator is a function from the tables to files. This module runs all of them, formats what they give
 //! with rustfmt, and writes the files, or with `--check` says which ones are not current.
 
+mod codes;
 mod condition;
 mod enums;
 mod features;
@@ -68,6 +69,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("op_info", op_info::generate),
     ("targets", targets::generate),
     ("rules", rules::generate),
+    ("codes", codes::generate),
     ("fill", fill::generate),
     ("isa", isa::generate),
     ("klr", klr::generate),

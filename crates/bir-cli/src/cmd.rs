@@ -4,6 +4,7 @@ mod asm;
 mod completions;
 mod demo;
 mod dump;
+mod explain;
 mod klr;
 mod man;
 pub(crate) mod neff;
@@ -24,11 +25,12 @@ pub(crate) enum Command {
     Show(show::Opts),
     Stats(stats::Opts),
     Order(order::Opts),
+    Verify(verify::Opts),
+    Explain(explain::Opts),
     Neff(neff::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
-    Verify(verify::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -67,11 +69,12 @@ impl Command {
             Command::Show(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
             Command::Order(opts) => opts.run(context),
+            Command::Verify(opts) => opts.run(context),
+            Command::Explain(opts) => opts.run(context),
             Command::Neff(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),
-            Command::Verify(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

@@ -1,3 +1,4 @@
 //! Code made from the tables.
 
+pub(crate) mod codes;
 pub(crate) mod rules;

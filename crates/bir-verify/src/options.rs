@@ -28,6 +28,8 @@ pub struct Options {
     pub instruction_limit: u64,
     /// Semaphore id from which on none may be used (SYNC-02); not checked without it.
     pub semaphore_limit: Option<u32>,
+    /// Whether remarks that nearly every module would get are made (SYNC-07).
+    pub is_verbose: bool,
     /// Whether to use all cores of the machine.
     pub parallel: bool,
 }
@@ -44,6 +46,7 @@ impl Default for Options {
             cores: None,
             instruction_limit: INSTRUCTION_LIMIT,
             semaphore_limit: None,
+            is_verbose: false,
             parallel: true,
         }
     }

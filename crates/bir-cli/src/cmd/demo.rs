@@ -46,6 +46,11 @@ const STAGES: &[Stage] = &[
         command: &["roundtrip", "--check", "MODULE"],
     },
     Stage { shows: "What it is made of, and what it needs.", command: &["stats", "MODULE"] },
+    Stage { shows: "Every rule of its target holds.", command: &["verify", "MODULE"] },
+    Stage {
+        shows: "What a message of the vendor's verifier means.",
+        command: &["explain", "Pattern accesses 64 (> 32) partitions starting at partition 32"],
+    },
     Stage {
         shows: "Every two instructions that touch the same bytes run in a fixed order.",
         command: &["order", "MODULE"],

@@ -10,7 +10,7 @@ use bir::operands::Memories;
 use crate::rule::{Checkable, Layer, OpRow, OpSet, RuleId, RuleInfo};
 
 /// Every rule, in the order of the table.
-pub(crate) static RULES: [RuleInfo; 320] = [
+pub(crate) static RULES: [RuleInfo; 322] = [
     RuleInfo {
         title: "engine allowed for the op",
         code: "400",
@@ -1151,6 +1151,7 @@ pub(crate) static RULES: [RuleInfo; 320] = [
         checkable: Checkable::Full,
         severity: Severity::Error,
         arch_min: 40,
+        superseded_by: Some("ARCH-01"),
         ..RuleInfo::plain(
             "MX-20",
             Layer::Module,
@@ -3563,6 +3564,42 @@ pub(crate) static RULES: [RuleInfo; 320] = [
             OpSet::Any,
             "an opcode with no format at the arch is rejected (example: 0xE3 on arch 20 and 30)",
             Conf::Strong,
+        )
+    },
+    RuleInfo {
+        title: "number of operands",
+        code: "",
+        diag: &[],
+        public: &[],
+        needs: "counts that are not confirmed: note only",
+        note: "",
+        source: "operands.toml",
+        checkable: Checkable::Partial,
+        severity: Severity::Error,
+        ..RuleInfo::plain(
+            "OPR-01",
+            Layer::Own,
+            OpSet::Any,
+            "as many inputs and outputs as operands.toml gives the op; a note where the count is not confirmed",
+            Conf::Confirmed,
+        )
+    },
+    RuleInfo {
+        title: "kind of operand",
+        code: "",
+        diag: &[],
+        public: &[],
+        needs: "rows that are not confirmed: note only",
+        note: "",
+        source: "operands.toml",
+        checkable: Checkable::Partial,
+        severity: Severity::Error,
+        ..RuleInfo::plain(
+            "OPR-02",
+            Layer::Own,
+            OpSet::Any,
+            "each operand is of a kind that operands.toml gives its place; a note where the row is not confirmed",
+            Conf::Confirmed,
         )
     },
     RuleInfo {
@@ -6491,264 +6528,268 @@ pub mod ids {
     pub const WIRE_12: RuleId = RuleId(189);
     /// No validator on the arch.
     pub const WIRE_13: RuleId = RuleId(190);
+    /// Number of operands.
+    pub const OPR_01: RuleId = RuleId(191);
+    /// Kind of operand.
+    pub const OPR_02: RuleId = RuleId(192);
     /// Two SB inputs start on one partition.
-    pub const PART_10: RuleId = RuleId(191);
+    pub const PART_10: RuleId = RuleId(193);
     /// Free pattern stays inside its row.
-    pub const AP_05: RuleId = RuleId(192);
+    pub const AP_05: RuleId = RuleId(194);
     /// Free-axis step fits 16 bits.
-    pub const AP_06: RuleId = RuleId(193);
+    pub const AP_06: RuleId = RuleId(195);
     /// Number of free dimensions fits the operand slot.
-    pub const AP_07: RuleId = RuleId(194);
+    pub const AP_07: RuleId = RuleId(196);
     /// Operands of one instruction fit together.
-    pub const ALLOC_06: RuleId = RuleId(195);
+    pub const ALLOC_06: RuleId = RuleId(197);
     /// Dynamic offset declares its number of rows.
-    pub const IND_02: RuleId = RuleId(196);
+    pub const IND_02: RuleId = RuleId(198);
     /// Declared rows stay inside the location.
-    pub const IND_03: RuleId = RuleId(197);
+    pub const IND_03: RuleId = RuleId(199);
     /// Instruction count after unrolling.
-    pub const MOD_08: RuleId = RuleId(198);
+    pub const MOD_08: RuleId = RuleId(200);
     /// Tensor size above zero.
-    pub const MOD_09: RuleId = RuleId(199);
+    pub const MOD_09: RuleId = RuleId(201);
     /// Member has the JSON type of its key.
-    pub const DOC_01: RuleId = RuleId(200);
+    pub const DOC_01: RuleId = RuleId(202);
     /// Loop axis of an address exists.
-    pub const DOC_02: RuleId = RuleId(201);
+    pub const DOC_02: RuleId = RuleId(203);
     /// Copy ignores the bias.
-    pub const ACT_04: RuleId = RuleId(202);
+    pub const ACT_04: RuleId = RuleId(204);
     /// Arithmetic immediate is float32.
-    pub const DVE_08: RuleId = RuleId(203);
+    pub const DVE_08: RuleId = RuleId(205);
     /// Dependency without a conflict.
-    pub const DEP_01: RuleId = RuleId(204);
+    pub const DEP_01: RuleId = RuleId(206);
     /// Collective operands exist on every core.
-    pub const LNC_17: RuleId = RuleId(205);
+    pub const LNC_17: RuleId = RuleId(207);
     /// Before expansion on ALL.
-    pub const ENG_05: RuleId = RuleId(206);
+    pub const ENG_05: RuleId = RuleId(208);
     /// Engine known when encoded.
-    pub const ENG_06: RuleId = RuleId(207);
+    pub const ENG_06: RuleId = RuleId(209);
     /// Revision fits the arch.
-    pub const ARCH_04: RuleId = RuleId(208);
+    pub const ARCH_04: RuleId = RuleId(210);
     /// Live locations are in DRAM.
-    pub const MEM_07: RuleId = RuleId(209);
+    pub const MEM_07: RuleId = RuleId(211);
     /// Number of pairs.
-    pub const AP_08: RuleId = RuleId(210);
+    pub const AP_08: RuleId = RuleId(212);
     /// Address aligned to the dtype.
-    pub const AP_09: RuleId = RuleId(211);
+    pub const AP_09: RuleId = RuleId(213);
     /// Below 4 GiB.
-    pub const ALLOC_07: RuleId = RuleId(212);
+    pub const ALLOC_07: RuleId = RuleId(214);
     /// Placed location has an address.
-    pub const ALLOC_08: RuleId = RuleId(213);
+    pub const ALLOC_08: RuleId = RuleId(215);
     /// Everything placed before encoding.
-    pub const ALLOC_09: RuleId = RuleId(214);
+    pub const ALLOC_09: RuleId = RuleId(216);
     /// One dtype per accumulation group.
-    pub const PSUM_04: RuleId = RuleId(215);
+    pub const PSUM_04: RuleId = RuleId(217);
     /// BF16 in PSUM.
-    pub const PSUM_05: RuleId = RuleId(216);
+    pub const PSUM_05: RuleId = RuleId(218);
     /// Alignment of narrow PSUM output.
-    pub const PSUM_06: RuleId = RuleId(217);
+    pub const PSUM_06: RuleId = RuleId(219);
     /// Compression ratio.
-    pub const MM_08: RuleId = RuleId(218);
+    pub const MM_08: RuleId = RuleId(220);
     /// First free count.
-    pub const MM_09: RuleId = RuleId(219);
+    pub const MM_09: RuleId = RuleId(221);
     /// Transpose keeps the dtype.
-    pub const MM_10: RuleId = RuleId(220);
+    pub const MM_10: RuleId = RuleId(222);
     /// Float32r on both sides.
-    pub const MM_11: RuleId = RuleId(221);
+    pub const MM_11: RuleId = RuleId(223);
     /// Tiles of arch 20.
-    pub const MM_12: RuleId = RuleId(222);
+    pub const MM_12: RuleId = RuleId(224);
     /// Tile covers the access.
-    pub const MM_13: RuleId = RuleId(223);
+    pub const MM_13: RuleId = RuleId(225);
     /// Tile large enough.
-    pub const MM_14: RuleId = RuleId(224);
+    pub const MM_14: RuleId = RuleId(226);
     /// One PSUM bank.
-    pub const MM_15: RuleId = RuleId(225);
+    pub const MM_15: RuleId = RuleId(227);
     /// Output shape.
-    pub const MM_16: RuleId = RuleId(226);
+    pub const MM_16: RuleId = RuleId(228);
     /// Accumulation flag resolved.
-    pub const MM_17: RuleId = RuleId(227);
+    pub const MM_17: RuleId = RuleId(229);
     /// Transposed output pattern.
-    pub const MM_18: RuleId = RuleId(228);
+    pub const MM_18: RuleId = RuleId(230);
     /// Tile positions and sizes.
-    pub const MM_19: RuleId = RuleId(229);
+    pub const MM_19: RuleId = RuleId(231);
     /// Ifmap and its scales: partitions.
-    pub const MX_21: RuleId = RuleId(230);
+    pub const MX_21: RuleId = RuleId(232);
     /// Weights and their scales: partitions.
-    pub const MX_22: RuleId = RuleId(231);
+    pub const MX_22: RuleId = RuleId(233);
     /// MX dtypes only in MX ops.
-    pub const MX_23: RuleId = RuleId(232);
+    pub const MX_23: RuleId = RuleId(234);
     /// DMA of MX dtypes.
-    pub const MX_24: RuleId = RuleId(233);
+    pub const MX_24: RuleId = RuleId(235);
     /// Partitions.
-    pub const QMX_10: RuleId = RuleId(234);
+    pub const QMX_10: RuleId = RuleId(236);
     /// Operator fits the kind.
-    pub const COL_17: RuleId = RuleId(235);
+    pub const COL_17: RuleId = RuleId(237);
     /// SB collective has groups.
-    pub const COL_18: RuleId = RuleId(236);
+    pub const COL_18: RuleId = RuleId(238);
     /// SB all-reduce shapes.
-    pub const COL_19: RuleId = RuleId(237);
+    pub const COL_19: RuleId = RuleId(239);
     /// Groups or pairs.
-    pub const COL_20: RuleId = RuleId(238);
+    pub const COL_20: RuleId = RuleId(240);
     /// One stream per group.
-    pub const COL_21: RuleId = RuleId(239);
+    pub const COL_21: RuleId = RuleId(241);
     /// Queue and stream known.
-    pub const COL_22: RuleId = RuleId(240);
+    pub const COL_22: RuleId = RuleId(242);
     /// Kernel partitions.
-    pub const KRN_08: RuleId = RuleId(241);
+    pub const KRN_08: RuleId = RuleId(243);
     /// Rotation scope.
-    pub const KRN_09: RuleId = RuleId(242);
+    pub const KRN_09: RuleId = RuleId(244);
     /// Operands of control ops.
-    pub const CF_14: RuleId = RuleId(243);
+    pub const CF_14: RuleId = RuleId(245);
     /// Branch dtypes.
-    pub const CF_15: RuleId = RuleId(244);
+    pub const CF_15: RuleId = RuleId(246);
     /// No empty block or function.
-    pub const CF_16: RuleId = RuleId(245);
+    pub const CF_16: RuleId = RuleId(247);
     /// Block ends with a terminator.
-    pub const CF_17: RuleId = RuleId(246);
+    pub const CF_17: RuleId = RuleId(248);
     /// One entry, one exit.
-    pub const CF_18: RuleId = RuleId(247);
+    pub const CF_18: RuleId = RuleId(249);
     /// Blocks reachable.
-    pub const CF_19: RuleId = RuleId(248);
+    pub const CF_19: RuleId = RuleId(250);
     /// Topological order.
-    pub const CF_20: RuleId = RuleId(249);
+    pub const CF_20: RuleId = RuleId(251);
     /// Shape of loops in the block graph.
-    pub const CF_21: RuleId = RuleId(250);
+    pub const CF_21: RuleId = RuleId(252);
     /// Terminators per engine.
-    pub const CF_22: RuleId = RuleId(251);
+    pub const CF_22: RuleId = RuleId(253);
     /// One target is the next block.
-    pub const CF_23: RuleId = RuleId(252);
+    pub const CF_23: RuleId = RuleId(254);
     /// Dynamic loop at top level.
-    pub const CF_24: RuleId = RuleId(253);
+    pub const CF_24: RuleId = RuleId(255);
     /// Branches stand alone.
-    pub const CF_25: RuleId = RuleId(254);
+    pub const CF_25: RuleId = RuleId(256);
     /// One return.
-    pub const CF_26: RuleId = RuleId(255);
+    pub const CF_26: RuleId = RuleId(257);
     /// Axis names of nested dynamic loops.
-    pub const CF_27: RuleId = RuleId(256);
+    pub const CF_27: RuleId = RuleId(258);
     /// Loop condition.
-    pub const CF_28: RuleId = RuleId(257);
+    pub const CF_28: RuleId = RuleId(259);
     /// Block names.
-    pub const CF_29: RuleId = RuleId(258);
+    pub const CF_29: RuleId = RuleId(260);
     /// Loop header content.
-    pub const CF_30: RuleId = RuleId(259);
+    pub const CF_30: RuleId = RuleId(261);
     /// Operands of TensorLoad and TensorSave.
-    pub const REG_01: RuleId = RuleId(260);
+    pub const REG_01: RuleId = RuleId(262);
     /// Kind of the tensor.
-    pub const REG_02: RuleId = RuleId(261);
+    pub const REG_02: RuleId = RuleId(263);
     /// Widths.
-    pub const REG_03: RuleId = RuleId(262);
+    pub const REG_03: RuleId = RuleId(264);
     /// Register pair even.
-    pub const REG_04: RuleId = RuleId(263);
+    pub const REG_04: RuleId = RuleId(265);
     /// Operands of register ops.
-    pub const REG_05: RuleId = RuleId(264);
+    pub const REG_05: RuleId = RuleId(266);
     /// Register stays in its block.
-    pub const REG_06: RuleId = RuleId(265);
+    pub const REG_06: RuleId = RuleId(267);
     /// No sync on late ops.
-    pub const SYNC_12: RuleId = RuleId(266);
+    pub const SYNC_12: RuleId = RuleId(268);
     /// Compute DMA operators.
-    pub const DMA_09: RuleId = RuleId(267);
+    pub const DMA_09: RuleId = RuleId(269);
     /// Operator needs compute mode.
-    pub const DMA_10: RuleId = RuleId(268);
+    pub const DMA_10: RuleId = RuleId(270);
     /// Static DMA in dynamic loops.
-    pub const DMA_11: RuleId = RuleId(269);
+    pub const DMA_11: RuleId = RuleId(271);
     /// Vector offset memories.
-    pub const DMA_12: RuleId = RuleId(270);
+    pub const DMA_12: RuleId = RuleId(272);
     /// Transposing DMA.
-    pub const DMA_13: RuleId = RuleId(271);
+    pub const DMA_13: RuleId = RuleId(273);
     /// Transposing DMA with indices.
-    pub const DMA_14: RuleId = RuleId(272);
+    pub const DMA_14: RuleId = RuleId(274);
     /// Dimension by dimension.
-    pub const DMA_15: RuleId = RuleId(273);
+    pub const DMA_15: RuleId = RuleId(275);
     /// Dynamic DMA shape.
-    pub const DMA_16: RuleId = RuleId(274);
+    pub const DMA_16: RuleId = RuleId(276);
     /// Hardware generation needs arch 30.
-    pub const DMA_17: RuleId = RuleId(275);
+    pub const DMA_17: RuleId = RuleId(277);
     /// Queue instances.
-    pub const DMA_18: RuleId = RuleId(276);
+    pub const DMA_18: RuleId = RuleId(278);
     /// Sync of a DMA block.
-    pub const DMA_19: RuleId = RuleId(277);
+    pub const DMA_19: RuleId = RuleId(279);
     /// One arch.
-    pub const LNC_18: RuleId = RuleId(278);
+    pub const LNC_18: RuleId = RuleId(280);
     /// Local collectives agree.
-    pub const LNC_19: RuleId = RuleId(279);
+    pub const LNC_19: RuleId = RuleId(281);
     /// Number of modules.
-    pub const LNC_20: RuleId = RuleId(280);
+    pub const LNC_20: RuleId = RuleId(282);
     /// Remote target memory.
-    pub const LNC_21: RuleId = RuleId(281);
+    pub const LNC_21: RuleId = RuleId(283);
     /// Barriers on the same engines.
-    pub const LNC_22: RuleId = RuleId(282);
+    pub const LNC_22: RuleId = RuleId(284);
     /// Engine of a core barrier.
-    pub const CB_02: RuleId = RuleId(283);
+    pub const CB_02: RuleId = RuleId(285);
     /// Partitions.
-    pub const SB2SB_10: RuleId = RuleId(284);
+    pub const SB2SB_10: RuleId = RuleId(286);
     /// Engine.
-    pub const SB2SB_11: RuleId = RuleId(285);
+    pub const SB2SB_11: RuleId = RuleId(287);
     /// After unrolling.
-    pub const MOD_10: RuleId = RuleId(286);
+    pub const MOD_10: RuleId = RuleId(288);
     /// One stage.
-    pub const MOD_11: RuleId = RuleId(287);
+    pub const MOD_11: RuleId = RuleId(289);
     /// Location set never read.
-    pub const MOD_12: RuleId = RuleId(288);
+    pub const MOD_12: RuleId = RuleId(290);
     /// Device print.
-    pub const MOD_13: RuleId = RuleId(289);
+    pub const MOD_13: RuleId = RuleId(291);
     /// No dependency cycle.
-    pub const DEP_02: RuleId = RuleId(290);
+    pub const DEP_02: RuleId = RuleId(292);
     /// Second-generation activate.
-    pub const ACT_05: RuleId = RuleId(291);
+    pub const ACT_05: RuleId = RuleId(293);
     /// Bias operand.
-    pub const ACT_06: RuleId = RuleId(292);
+    pub const ACT_06: RuleId = RuleId(294);
     /// Scalar-tensor-tensor dimensions.
-    pub const DVE_09: RuleId = RuleId(293);
+    pub const DVE_09: RuleId = RuleId(295);
     /// Predicated reduce.
-    pub const DVE_10: RuleId = RuleId(294);
+    pub const DVE_10: RuleId = RuleId(296);
     /// Predicated copy counts.
-    pub const DVE_11: RuleId = RuleId(295);
+    pub const DVE_11: RuleId = RuleId(297);
     /// Predicated reduce dtypes.
-    pub const DVE_12: RuleId = RuleId(296);
+    pub const DVE_12: RuleId = RuleId(298);
     /// Predicated copy of a scalar.
-    pub const DVE_13: RuleId = RuleId(297);
+    pub const DVE_13: RuleId = RuleId(299);
     /// Accumulation commands.
-    pub const DVE_14: RuleId = RuleId(298);
+    pub const DVE_14: RuleId = RuleId(300);
     /// Cached tensor-scalar operands.
-    pub const DVE_15: RuleId = RuleId(299);
+    pub const DVE_15: RuleId = RuleId(301);
     /// Cached tensor-scalar operators.
-    pub const DVE_16: RuleId = RuleId(300);
+    pub const DVE_16: RuleId = RuleId(302);
     /// Aggregate output.
-    pub const DVE_17: RuleId = RuleId(301);
+    pub const DVE_17: RuleId = RuleId(303);
     /// Range select.
-    pub const DVE_18: RuleId = RuleId(302);
+    pub const DVE_18: RuleId = RuleId(304);
     /// Tensor-scalar operand count.
-    pub const DVE_19: RuleId = RuleId(303);
+    pub const DVE_19: RuleId = RuleId(305);
     /// Search op dimensions.
-    pub const DVE_20: RuleId = RuleId(304);
+    pub const DVE_20: RuleId = RuleId(306);
     /// Shuffle mask.
-    pub const DVE_21: RuleId = RuleId(305);
+    pub const DVE_21: RuleId = RuleId(307);
     /// Batch-norm gradient dtypes.
-    pub const DVE_22: RuleId = RuleId(306);
+    pub const DVE_22: RuleId = RuleId(308);
     /// Accumulator read-out dtype.
-    pub const DVE_23: RuleId = RuleId(307);
+    pub const DVE_23: RuleId = RuleId(309);
     /// Integer tensor-tensor in PSUM.
-    pub const DVE_24: RuleId = RuleId(308);
+    pub const DVE_24: RuleId = RuleId(310);
     /// Gather dimensions.
-    pub const POOL_06: RuleId = RuleId(309);
+    pub const POOL_06: RuleId = RuleId(311);
     /// Sequence bounds patterns.
-    pub const POOL_07: RuleId = RuleId(310);
+    pub const POOL_07: RuleId = RuleId(312);
     /// Affine select operands.
-    pub const POOL_08: RuleId = RuleId(311);
+    pub const POOL_08: RuleId = RuleId(313);
     /// Random memset.
-    pub const RNG_03: RuleId = RuleId(312);
+    pub const RNG_03: RuleId = RuleId(314);
     /// Random bounds.
-    pub const RNG_04: RuleId = RuleId(313);
+    pub const RNG_04: RuleId = RuleId(315);
     /// Indirection operands.
-    pub const IND_04: RuleId = RuleId(314);
+    pub const IND_04: RuleId = RuleId(316);
     /// Indirection quadrants.
-    pub const IND_05: RuleId = RuleId(315);
+    pub const IND_05: RuleId = RuleId(317);
     /// Ops without indirection.
-    pub const IND_06: RuleId = RuleId(316);
+    pub const IND_06: RuleId = RuleId(318);
     /// Indirection counts.
-    pub const IND_07: RuleId = RuleId(317);
+    pub const IND_07: RuleId = RuleId(319);
     /// Value fits its field.
-    pub const WIRE_14: RuleId = RuleId(318);
+    pub const WIRE_14: RuleId = RuleId(320);
     /// Library op partitions.
-    pub const WIRE_15: RuleId = RuleId(319);
+    pub const WIRE_15: RuleId = RuleId(321);
 }
 
 /// By ordinal of the op.

@@ -1,8 +1,10 @@
 //! Engines and architectures: ENG, ARCH.
 
-use bir::OpenEnum;
-use bir::diag::Severity;
-use bir::enums::{ArchLevel, EngineType};
+use bir::diag::{Place, Severity};
+use bir::enums::{AluOpType, ArchLevel, BranchCompareOp, EngineType, InstructionType as It};
+use bir::ids::FuncId;
+use bir::{Holder, Op, OpenEnum};
+use smallvec::{SmallVec, smallvec};
 
 use super::Check;
 use crate::context::Cx;
@@ -11,7 +13,24 @@ use crate::ids::*;
 use crate::rule::OpRow;
 use crate::view::Inst;
 
-pub(super) const CHECKS: &[Check] = &[Check::inst(&[ARCH_01, ARCH_02], arch), Check::inst(&[ENG_01], engine)];
+pub(super) const CHECKS: &[Check] = &[
+    Check::inst(&[ARCH_01, ARCH_02], arch),
+    Check::inst(&[ARCH_03], enum_values).for_ops(WITH_ENUMS),
+    Check::inst(&[ENG_01], engine),
+    Check::function(&[ENG_05], expansion),
+];
+
+/// Ops with enum values that not every arch has.
+const WITH_ENUMS: &[It] = &[
+    It::CompareAndBranch,
+    It::Activation,
+    It::TensorTensor,
+    It::TensorScalar,
+    It::TensorScalarPtr,
+    It::TensorScalarCache,
+    It::TensorReduce,
+    It::RegisterAlu,
+];
 
 /// Name of an arch level, with its device.
 pub(super) fn arch_text(level: u32) -> String {
@@ -50,7 +69,7 @@ fn engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(row) = OpRow::of(inst.opcode) else { return };
     let engine = inst.engine;
     let passes = |set: &[EngineType]| set.contains(&engine) || set.contains(&EngineType::ALL);
-    if matches!(engine, EngineType::Unassigned | EngineType::ALL) || passes(row.engines) || skips(cx, inst) {
+    if matches!(engine, EngineType::Unassigned | EngineType::ALL) || passes(row.engines) {
         return;
     }
     let names: Vec<&str> = row.engines.iter().filter_map(|engine| engine.name().ok()).collect();
@@ -61,11 +80,16 @@ fn engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         if names.is_empty() { "no engine".into() } else { names.join(", ") }
     );
     let mut finding = out.report(ENG_01, inst.place(), message);
+    if skips(cx, inst) {
+        finding = finding
+            .at_most(Severity::Note)
+            .note("the vendor's verifier does not look at engines of functions that are ready for codegen");
+    }
     if !row.note.is_empty() {
         finding = finding.note(row.note);
     }
     // ENG-02: TensorScalarPtr has a second rule of its own, whose content is not known.
-    let unsure = !row.conf.is_firm() || inst.opcode == bir::enums::InstructionType::TensorScalarPtr;
+    let unsure = !row.conf.is_firm() || inst.opcode == It::TensorScalarPtr;
     if unsure && !cx.options.strict {
         finding.at_most(Severity::Warning);
     }
@@ -78,3 +102,77 @@ fn skips(cx: &Cx<'_>, inst: &Inst<'_>) -> bool {
 }
 
 const SKIP_ENGINE_CHECK: &str = "ready_for_codegen";
+
+/// ARCH-03: values that the encoders of an arch have no number for.
+fn enum_values(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    if let Op::CompareAndBranch(op) = inst.op()
+        && op.comp_op == BranchCompareOp::Unsupported
+    {
+        let message = "comp_op is Unsupported, which no arch can encode";
+        out.report(ARCH_03, inst.place(), message);
+    }
+    for (key, operator) in operators(inst.op()) {
+        let is_new = matches!(operator, AluOpType::AbsMax | AluOpType::AbsMin | AluOpType::ModInt);
+        if is_new && cx.level < 40 {
+            let message = format!(
+                "{key} is {}, which needs {} or newer, and the module is for {}",
+                operator.text(&cx.module.names),
+                arch_text(40),
+                arch_text(cx.level)
+            );
+            out.report(ARCH_03, inst.place(), message)
+                .vendor("BIR533", format!("is not a valid enum value for field {key}"));
+        }
+    }
+}
+
+/// The ALU operators of an op, by key.
+fn operators(op: &Op) -> SmallVec<[(&'static str, AluOpType); 3]> {
+    match op {
+        Op::Activation(op) => smallvec![("op0", op.op0), ("op1", op.op1), ("reduce_op", op.reduce_op)],
+        Op::TensorTensor(op) => smallvec![("op", op.op)],
+        Op::TensorReduce(op) => smallvec![("op", op.op)],
+        Op::TensorScalar(op) => smallvec![("op0", op.op0), ("op1", op.op1)],
+        Op::TensorScalarPtr(op) => smallvec![("op0", op.op0), ("op1", op.op1)],
+        Op::TensorScalarCache(op) => smallvec![("op0", op.op0), ("op1", op.op1)],
+        Op::RegisterAlu(op) => smallvec![("op", op.op)],
+        _ => smallvec![],
+    }
+}
+
+/// ENG-05: before branches are copied to each engine, control is on ALL; afterwards every copy has an engine.
+fn expansion(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    const CONTROL: &[It] = &[
+        It::CompareAndBranch,
+        It::UnconditionalBranch,
+        It::TensorLoad,
+        It::RegisterAlu,
+        It::RegisterMove,
+        It::Exit,
+        It::AllEngineBarrier,
+        It::GroupResetSemaphores,
+    ];
+    let (mut on_all, mut on_engine) = (None, None);
+    for id in cx.module.insts_of(Holder::Function(function)) {
+        let inst = &cx.module[id];
+        if !CONTROL.contains(&inst.opcode()) {
+            continue;
+        }
+        match inst.engine {
+            EngineType::ALL => on_all = on_all.or(Some(id)),
+            engine if engine.is_datapath() => on_engine = on_engine.or(Some(id)),
+            _ => {}
+        }
+        if on_all.is_some() && on_engine.is_some() {
+            break;
+        }
+    }
+    let (Some(on_all), Some(on_engine)) = (on_all, on_engine) else { return };
+    let message = format!(
+        "{} is on ALL and {} on {}: control is on ALL until it is copied to each engine, and never after",
+        cx.name(on_all),
+        cx.name(on_engine),
+        cx.module[on_engine].engine.text(&cx.module.names)
+    );
+    out.report(ENG_05, Place::of(function), message).related("the one on ALL", Place::of(on_all));
+}

@@ -1,5 +1,148 @@
 //! Registers and the ops on them: REG.
 
-use super::Check;
+use bir::diag::{Place, Severity};
+use bir::enums::{AluOpType, TensorKind};
+use bir::ids::{BlockId, FuncId, RegId};
+use bir::{Argument, Holder, Op, OpenEnum};
+use hashbrown::HashMap;
 
-pub(super) const CHECKS: &[Check] = &[];
+use super::Check;
+use crate::context::Cx;
+use crate::findings::Findings;
+use crate::ids::*;
+use crate::view::{Inst, Operand};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::inst(&[REG_01], memory_ops),
+    Check::inst(&[REG_02], kind),
+    Check::inst(&[REG_03], widths),
+    Check::inst(&[REG_05], register_ops),
+    Check::function(&[REG_06], stays),
+];
+
+fn is_register(operand: &Operand<'_>) -> bool {
+    matches!(operand.argument, Argument::RegisterAccess(_))
+}
+
+fn memory_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let (ins, outs) = (inst.inst.ins.len(), inst.inst.outs.len());
+    if ins != 1 || outs != 1 {
+        let message = format!("has {ins} inputs and {outs} outputs; it has one of each");
+        out.report(REG_01, inst.place(), message);
+        return;
+    }
+    if !matches!(inst.op(), Op::TensorLoad) {
+        return;
+    }
+    if let Some(source) = inst.input(0).filter(|source| !matches!(source.argument, Argument::PhysicalAp(_))) {
+        let message = format!("loads from a {}; it loads from a physical access", source.argument.kind());
+        out.report(REG_01, inst.at(source), message);
+    }
+    if let Some(target) = inst.output(0).filter(|target| !is_register(target)) {
+        let message = format!("loads into a {}; it loads into a register", target.argument.kind());
+        out.report(REG_01, inst.at(target), message);
+    }
+}
+
+fn kind(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    for operand in &inst.operands {
+        let Some(set) = operand.set else { continue };
+        let kind = cx.module[set].kind;
+        if kind.is_some_and(|kind| {
+            !matches!(kind, TensorKind::Const | TensorKind::Internal | TensorKind::Pointer)
+        }) {
+            let message = format!(
+                "names {}, of kind {}; it goes with Const, Internal and Pointer",
+                cx.name(set),
+                kind.map_or("", |kind| kind.text(&cx.module.names))
+            );
+            out.report(REG_02, inst.at(operand), message).at_most(Severity::Warning);
+        }
+    }
+}
+
+/// Width of a register in 32-bit words.
+fn width(cx: &Cx<'_>, operand: &Operand<'_>) -> Option<u32> {
+    let reg = operand.argument.register()?.id()?;
+    is_register(operand).then(|| cx.module[reg].register_width)
+}
+
+fn widths(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    match inst.op() {
+        Op::RegisterAlu(_) | Op::RegisterMove => {
+            let mut registers =
+                inst.operands.iter().filter_map(|operand| Some((operand, width(cx, operand)?)));
+            let Some((_, first)) = registers.next() else { return };
+            for (operand, other) in registers.filter(|(_, other)| *other != first) {
+                let message =
+                    format!("the register has width {other} and another {first}; all have one width");
+                out.report(REG_03, inst.at(operand), message);
+            }
+        }
+        _ => {
+            let element = inst.operands.iter().find(|operand| operand.is_access() && operand.size > 0);
+            let register = inst.operands.iter().find_map(|operand| Some((operand, width(cx, operand)?)));
+            if let (Some(element), Some((register, width))) = (element, register) {
+                let bytes = u64::from(width) * 4;
+                if element.size != bytes {
+                    let message = format!(
+                        "{} has {} bytes and the register {bytes}; a loaded or saved element fills its register",
+                        element.dtype_text(cx),
+                        element.size
+                    );
+                    out.report(REG_03, inst.at(register), message);
+                }
+            }
+        }
+    }
+    if let Op::RegisterAlu(op) = inst.op()
+        && op.is_64bit == true
+        && !matches!(op.op, AluOpType::Add | AluOpType::Subtract | AluOpType::Mult)
+    {
+        let message = format!(
+            "64 bits with {}; they are added, subtracted or multiplied",
+            op.op.text(&cx.module.names)
+        );
+        out.report(REG_03, inst.place(), message);
+    }
+}
+
+fn register_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let (ins, outs) = (inst.inst.ins.len(), inst.inst.outs.len());
+    let wanted = if matches!(inst.op(), Op::RegisterAlu(_)) { 2 } else { 1 };
+    if ins != wanted || outs != 1 {
+        let message = format!("has {ins} inputs and {outs} outputs; it has {wanted} and one");
+        out.report(REG_05, inst.place(), message);
+    }
+    if let Some(target) = inst.outs().find(|target| !is_register(target)) {
+        let message = format!("writes a {}; it writes a register", target.argument.kind());
+        out.report(REG_05, inst.at(target), message);
+    }
+    let fits = |operand: &&Operand<'_>| is_register(operand) || operand.argument.is_immediate();
+    if let Some(source) = inst.ins().find(|operand| !fits(operand)) {
+        let message = format!("reads a {}; it reads registers and immediates", source.argument.kind());
+        out.report(REG_05, inst.at(source), message);
+    }
+}
+
+/// REG-06, as a note: registers that live across blocks belong to another flow.
+fn stays(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    let mut homes: HashMap<RegId, BlockId> = HashMap::new();
+    let mut crossing: Option<(RegId, Place)> = None;
+    let mut count = 0u64;
+    for id in cx.module.insts_of(Holder::Function(function)) {
+        let inst = &cx.module[id];
+        for (_, _, argument) in inst.operands() {
+            let Some(reg) = argument.register().and_then(|reg| reg.id()) else { continue };
+            let home = *homes.entry(reg).or_insert(inst.block);
+            if home != inst.block && crossing.as_ref().is_none_or(|(first, _)| *first != reg) {
+                count += 1;
+                crossing.get_or_insert((reg, Place::of(id)));
+            }
+        }
+    }
+    if let Some((reg, place)) = crossing {
+        let message = format!("register {} is used in several blocks ({count} such uses)", cx.name(reg));
+        out.report(REG_06, place.about(reg), message).at_most(Severity::Note);
+    }
+}

@@ -6,11 +6,27 @@
 mod field;
 mod rules;
 
+mod activation;
+mod collective;
+mod cores;
+mod dma;
 mod engine;
+mod flow;
+mod gpsimd;
+mod graph;
+mod kernel;
+mod matmul;
+mod module;
+mod mutations;
+mod mx;
+mod pattern;
+mod search;
+mod storage;
+mod vector;
 
 use bir::Module;
 use bir::builder::Builder;
-use bir::enums::ArchLevel;
+use bir::enums::{ArchLevel, EngineType, InstructionType};
 
 /// A rule broken, and not.
 pub(crate) struct Case {
@@ -27,7 +43,13 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn module(&self, fill: fn(&mut Builder<'_>)) -> Module {
         let mut module = Module::new(self.arch);
-        fill(&mut Builder::new(&mut module, "main"));
+        let mut b = Builder::new(&mut module, "main");
+        let entry = b.block();
+        fill(&mut b);
+        // A case that is about storage has no instruction of its own, and no block may be empty.
+        if module[entry].instructions.is_empty() {
+            Builder::at(&mut module, entry).plain_inst("nop", EngineType::SP, InstructionType::NoOp);
+        }
         module
     }
 }

@@ -1,0 +1,123 @@
+//! `bir explain`: what a diagnostic code means, why it matters, and the remedy.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use bir_verify::Topic;
+use serde_json::json;
+
+use super::Status;
+use crate::output::OutputOpt;
+use crate::report::{Context, Fault, Format, Result, Tone, clean};
+
+/// Say what a diagnostic code means, why it matters, and what to do
+///
+/// Takes the ids of this program's rules (PART-04), families of them (PART), codes of the vendor's tools as logs have
+/// them (NCC_IBIR243, BIR243), or a whole line of a log, whose numbers are explained too. With `-`, lines of standard
+/// input.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  $ bir explain PART-04
+  $ bir explain NCC_IBIR297
+  $ bir explain 'Invalid access of 1 partitions starting at partition 127'
+  $ grep NCC_ log.txt | bir explain -")]
+pub(crate) struct Opts {
+    /// A code, or the words of a line
+    #[arg(value_name = "CODE", required = true)]
+    query: Vec<String>,
+    #[command(flatten)]
+    output: OutputOpt,
+}
+
+/// Lines of standard input that are looked at.
+const MAX_LINES: usize = 100_000;
+
+impl Opts {
+    pub(crate) fn run(&self, context: &Context) -> Result<Status> {
+        let from_stdin = matches!(&self.query[..], [only] if only == "-");
+        let topics = if from_stdin { from_lines(context)? } else { self.topics() };
+        if topics.is_empty() {
+            let what =
+                if from_stdin { "the input".to_owned() } else { format!("`{}`", self.query.join(" ")) };
+            return Err(Fault::new(format!("nothing is known of {what}"))
+                .note("expected a rule such as PART-04, a code such as NCC_IBIR243, or a line of a log"));
+        }
+        self.output.create()?.write_with(|sink| match context.format {
+            Format::Text => topics.iter().enumerate().try_for_each(|(at, topic)| {
+                if at > 0 {
+                    writeln!(sink)?;
+                }
+                text(sink, topic, context)
+            }),
+            Format::Json => topics.iter().try_for_each(|topic| {
+                let parts: Vec<_> = topic
+                    .parts
+                    .iter()
+                    .map(|part| json!({ "label": part.label, "text": part.text }))
+                    .collect();
+                let line = json!({ "code": topic.id, "title": topic.title, "parts": parts });
+                writeln!(sink, "{line}")
+            }),
+        })?;
+        Ok(Status::Clean)
+    }
+
+    /// One argument is one code or line; several are one line, or else several codes.
+    fn topics(&self) -> Vec<Topic> {
+        let whole = bir_verify::explain(&self.query.join(" "));
+        if !whole.is_empty() {
+            return whole;
+        }
+        self.query.iter().flat_map(|query| bir_verify::explain(query)).collect()
+    }
+}
+
+fn from_lines(context: &Context) -> Result<Vec<Topic>> {
+    let stdin = io::stdin();
+    if stdin.is_terminal() {
+        context.hint("reading from standard input; end it with Ctrl-D");
+    }
+    let mut topics: Vec<Topic> = Vec::new();
+    for line in stdin.lock().split(b'\n').take(MAX_LINES) {
+        let line = line.map_err(|error| Fault::io("read", "<stdin>", &error))?;
+        for topic in bir_verify::explain(&String::from_utf8_lossy(&line)) {
+            if !topics.contains(&topic) {
+                topics.push(topic);
+            }
+        }
+    }
+    Ok(topics)
+}
+
+/// Columns of the text.
+const WIDTH: usize = 100;
+
+fn text(sink: &mut dyn Write, topic: &Topic, context: &Context) -> io::Result<()> {
+    if topic.id.is_empty() {
+        writeln!(sink, "{}", topic.title)?;
+    } else {
+        writeln!(sink, "{}: {}", context.out(Tone::Note, &topic.id), topic.title)?;
+    }
+    for part in &topic.parts {
+        let label = format!("  {}: ", part.label);
+        let mut column = label.len();
+        write!(sink, "  {}: ", context.out(Tone::Frame, part.label))?;
+        let mut first = true;
+        for word in clean(&part.text).split(' ') {
+            let length = word.chars().count();
+            if !first && column + 1 + length > WIDTH {
+                write!(sink, "\n      {word}")?;
+                column = 6 + length;
+            } else if first {
+                write!(sink, "{word}")?;
+                column += length;
+            } else {
+                write!(sink, " {word}")?;
+                column += 1 + length;
+            }
+            first = false;
+        }
+        writeln!(sink)?;
+    }
+    Ok(())
+}

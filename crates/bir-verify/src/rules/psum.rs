@@ -1,0 +1,205 @@
+//! Accumulation in PSUM: PSUM, but for the placement (PSUM-02), which is with the storage rules.
+
+use bir::diag::{Place, Severity};
+use bir::enums::Dtype;
+use bir::geometry::{Footprint, Overlap, Unknown};
+use bir::ids::{BlockId, Id, InstId};
+use bir::operands::{Role, access_of};
+use bir::{OpenEnum, OperandList};
+use hashbrown::HashMap;
+
+use super::Check;
+use super::matmul::Keys;
+use super::tile::columns;
+use crate::context::Cx;
+use crate::findings::Findings;
+use crate::ids::*;
+use crate::view::{Inst, Operand};
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::inst(&[PSUM_01], cells),
+    Check::block(&[PSUM_03], accumulation),
+    Check::block(&[PSUM_04], one_type),
+    Check::operand(&[PSUM_05], bfloat16),
+    Check::inst(&[PSUM_06], narrow_alignment),
+];
+
+/// PSUM-01: up to arch 30 matmuls accumulate in float32 cells.
+fn cells(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };
+    let is_transpose = Keys::of(inst.op()).is_some_and(|keys| keys.is_transpose != false);
+    let of_set = output.set.and_then(|set| cx.module[set].dtype);
+    if let Some(dtype) = of_set.or(output.dtype).filter(|_| cx.level < 40 && !is_transpose)
+        && let Some(size) = dtype.size_bytes().filter(|size| *size < 4)
+    {
+        let message = format!(
+            "the tensor of the result is {}, of {size} bytes; up to arch 30 matmuls accumulate in cells of 4",
+            dtype.text(&cx.module.names)
+        );
+        out.report(PSUM_01, inst.at(output), message)
+            .help("make the PSUM tensor float32, and convert when it is copied out");
+    }
+    if let Some(bytes) = output.row_bytes().filter(|bytes| bytes % cx.target.psum_cell_bytes != 0) {
+        let message = format!(
+            "the tensor of the result has {bytes} bytes per partition; in PSUM that is a multiple of {}",
+            cx.target.psum_cell_bytes
+        );
+        out.report(PSUM_01, inst.at(output), message)
+            .vendor("BIR441", "write to PSUM with 4-byte aligned dataType");
+    }
+}
+
+/// PSUM-04: the matmuls of an accumulation group write one type.
+fn one_type(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+    // By location and first byte of the result: who started the group, and its type.
+    let mut groups = HashMap::<(usize, u64), (InstId, Dtype)>::new();
+    for id in &cx.module[block].instructions {
+        let inst = &cx.module[id];
+        let Some(keys) = Keys::of(&inst.op) else { continue };
+        let Some(bir::Argument::PhysicalAp(output)) = inst.outs.first() else { continue };
+        let (Some(loc), Some(dtype)) = (output.memref.and_then(|loc| loc.id()), output.dtype) else {
+            continue;
+        };
+        let size = dtype.size_bytes().map_or(1, u64::from);
+        let Some(byte) = output.offset.checked_mul(size) else { continue };
+        let starts = keys.accumulation_flag.value().is_none_or(|flag| flag & START != 0);
+        match groups.get(&(loc.index(), byte)).filter(|_| !starts) {
+            Some((first, of_group)) if *of_group != dtype => {
+                let message = format!(
+                    "accumulates {} into a region that {} started as {}",
+                    dtype.text(&cx.module.names),
+                    cx.name(*first),
+                    of_group.text(&cx.module.names)
+                );
+                out.report(PSUM_04, Place::operand(id, OperandList::Outs, 0), message)
+                    .related("the start of the group", Place::operand(*first, OperandList::Outs, 0));
+            }
+            Some(_) => {}
+            None => _ = groups.insert((loc.index(), byte), (id, dtype)),
+        }
+    }
+}
+
+/// PSUM-05: only matmuls and memsets write bfloat16 to PSUM.
+fn bfloat16(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+    use bir::enums::InstructionType as It;
+    let writes = operand.list == OperandList::Outs && operand.is_psum();
+    let may = matches!(inst.opcode, It::Matmult | It::MatmultSparse | It::MatmultMx | It::Memset);
+    if writes && !may && operand.dtype == Some(Dtype::Bfloat16) {
+        let message = format!(
+            "{} writes bfloat16 to PSUM; only matmuls and Memset do, other ops write 32-bit types there",
+            inst.op_name(cx)
+        );
+        out.report(PSUM_05, inst.at(operand), message).help("write to SB, or write float32");
+    }
+}
+
+/// PSUM-06: 2-byte results start on a half of a cell that depends on their direction.
+fn narrow_alignment(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };
+    let Some(loc) = output.loc.filter(|loc| loc.is_placed() && output.size == 2) else { return };
+    let Some(inner) = output.free_pairs().rev().find(|pair| pair.num > 1) else { return };
+    let Some((low, high)) = columns(output) else { return };
+    // Backwards, it starts at its last byte but one.
+    let (start, wanted) = match inner.step {
+        1 => (loc.addr as i64 + low, 0),
+        -1 => (loc.addr as i64 + high - 1, 2),
+        _ => return,
+    };
+    if start.rem_euclid(4) != wanted {
+        let message = format!(
+            "a 2-byte result with innermost step {} starts at byte {start}; its address modulo 4 is {wanted}",
+            inner.step
+        );
+        out.report(PSUM_06, inst.at(output), message);
+    }
+}
+
+/// Bits of an accumulation flag.
+const START: u8 = 1;
+
+/// A region of PSUM and what last happened to it.
+struct Region {
+    footprint: Footprint,
+    /// Whether a matmul wrote it.
+    by_matmul: bool,
+}
+
+/// PSUM-03 in the straight line of a block, where it needs no order: a matmul that accumulates into a region that no
+/// matmul has started. Interleaved groups and other blocks are for the order command.
+fn accumulation(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+    let mut regions: Vec<Region> = Vec::new();
+    for id in &cx.module[block].instructions {
+        let inst = &cx.module[id];
+        let flag = Keys::of(&inst.op).map(|keys| keys.accumulation_flag.value());
+        if !inst.body().is_empty() || inst.opcode().is_a(bir::enums::InstructionType::Call) {
+            return;
+        }
+        for (list, index, argument) in inst.operands() {
+            if list != OperandList::Outs || !access_of(inst, list, index).writes() {
+                continue;
+            }
+            for footprint in cx.footprints.operand(argument, &Unknown) {
+                if footprint.space != bir::geometry::Space::Psum {
+                    continue;
+                }
+                match flag {
+                    Some(Some(bits)) if bits & START == 0 && footprint.exact => {
+                        unstarted(cx, id, index, bits, &footprint, &regions, block, out);
+                    }
+                    _ => {}
+                }
+                // Only the latest writers matter; old ones are forgotten when they are covered.
+                regions.retain(|region| !footprint.covers(&region.footprint));
+                regions.push(Region { footprint, by_matmul: flag.is_some() });
+                if regions.len() > REGIONS {
+                    regions.remove(0);
+                }
+            }
+        }
+    }
+}
+
+/// Regions that are remembered.
+const REGIONS: usize = 256;
+
+#[allow(clippy::too_many_arguments)]
+fn unstarted(
+    cx: &Cx<'_>,
+    id: InstId,
+    index: usize,
+    bits: u8,
+    footprint: &Footprint,
+    regions: &[Region],
+    block: BlockId,
+    out: &mut Findings<'_>,
+) {
+    let last = regions.iter().rev().find(|region| region.footprint.overlap(footprint) != Overlap::No);
+    let place = Place::operand(id, OperandList::Outs, index);
+    match last {
+        // Another block may have started it.
+        None if !is_entry(cx, block) => {}
+        None => {
+            let message = format!(
+                "accumulates (flag {bits}) into a region that no matmul has started: the flag of the first one has the start \
+                 bit, {START}"
+            );
+            out.report(PSUM_03, place, message).help("set the start bit of the first matmul of the group");
+        }
+        Some(region) if !region.by_matmul && cx.level < 40 => {
+            let message = format!(
+                "accumulates (flag {bits}) into a region that another op wrote last; up to arch 30 a matmul has to start it"
+            );
+            out.report(PSUM_03, place, message).at_most(Severity::Warning);
+        }
+        Some(_) => {}
+    }
+}
+
+/// Whether nothing runs before a block: the first block of a function, outside of loops.
+fn is_entry(cx: &Cx<'_>, block: BlockId) -> bool {
+    match cx.module[block].holder {
+        bir::Holder::Function(function) => cx.module[function].blocks.first() == Some(&block),
+        _ => false,
+    }
+}
