@@ -3,12 +3,14 @@
 mod asm;
 mod completions;
 mod demo;
-mod explain;
 mod dump;
+mod explain;
 mod klr;
 mod man;
+pub(crate) mod neff;
 mod objdump;
 mod roundtrip;
+mod show;
 mod stats;
 mod verify;
 
@@ -19,9 +21,11 @@ pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
     Dump(dump::Opts),
+    Show(show::Opts),
     Stats(stats::Opts),
     Verify(verify::Opts),
     Explain(explain::Opts),
+    Neff(neff::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
@@ -57,9 +61,11 @@ impl Command {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
             Command::Dump(opts) => opts.run(context),
+            Command::Show(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
             Command::Verify(opts) => opts.run(context),
             Command::Explain(opts) => opts.run(context),
+            Command::Neff(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),

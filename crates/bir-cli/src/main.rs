@@ -5,6 +5,7 @@ mod findings;
 mod input;
 mod map;
 mod output;
+mod package;
 mod progress;
 mod report;
 mod streams;

@@ -5,7 +5,7 @@ use bir::diag::{Diagnostic, Place, Severity, Vendor};
 use bir::ids::{Id, InstId};
 use bir_json::{Oddities, OddityKind, Positions};
 
-use crate::ids::{DOC_01, DOC_02, MEM_04, MOD_04, MOD_05};
+use crate::ids::{DOC_01, MEM_04, MOD_04, MOD_05};
 use crate::options::Options;
 use crate::rule::RuleId;
 
@@ -16,7 +16,6 @@ fn rule_of(kind: OddityKind) -> Option<(RuleId, Option<Severity>)> {
         OddityKind::Misfit => (DOC_01, Some(Severity::Warning)),
         OddityKind::UnknownName => (MOD_04, None),
         OddityKind::Unresolved => (MOD_05, None),
-        OddityKind::UnknownAxis => (DOC_02, None),
         OddityKind::BadAlias => (MEM_04, None),
         OddityKind::NameCollision => (MOD_05, Some(Severity::Note)),
         OddityKind::MissingKey | OddityKind::UnknownMember | OddityKind::DuplicateKey => {

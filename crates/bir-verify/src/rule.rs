@@ -202,6 +202,6 @@ pub(crate) struct OpRow {
 impl OpRow {
     /// The row of an op; many have none.
     pub(crate) fn of(op: InstructionType) -> Option<&'static OpRow> {
-        OPS.get(op.ordinal()? as usize)?.as_ref()
+        OPS.get(op.ordinal()? as usize)?.as_ref().filter(|row| row.op == op)
     }
 }

@@ -14,7 +14,7 @@ use crate::context::Cx;
 use crate::document;
 use crate::findings::{Findings, fold};
 use crate::options::Options;
-use crate::rule::{Checkable, OpSet, RuleId};
+use crate::rule::{Checkable, Layer, OpSet, RuleId};
 use crate::rules::{Check, Run, checks, implemented};
 use crate::view::Inst;
 
@@ -168,7 +168,9 @@ fn finish(module: &Module, mut findings: Vec<Diagnostic>, options: &Options) -> 
             OpSet::Of(members) => members.iter().any(|op| ops.contains(&op.ordinal())),
             _ => true,
         };
-        if !applies || info.arch_min > level {
+        // Encoded words are looked at only when there are some.
+        let of_words = info.layer == Layer::Word && !implemented(rule);
+        if !applies || info.arch_min > level || of_words {
             continue;
         }
         let elsewhere = info.order_code.is_some() || info.superseded_by.is_some();

@@ -224,13 +224,10 @@ fn barriers(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
         let (own, of_first) = (all[core].len(), all[0].len());
         if core > 0 && own != of_first {
             // On some cores and not on others is the symbolic form of the same.
-            let rule = if own == 0 || of_first == 0 { LNC_02 } else { LNC_10 };
+            let symbolic = module.insts().any(|inst| has_shard(module, inst));
+            let rule = if symbolic && (own == 0 || of_first == 0) { LNC_02 } else { LNC_10 };
             let message = format!("the core has {own} core barriers, and core 0 has {of_first}");
             out.report(rule, core, Place::module(), message);
-            if rule == LNC_02 {
-                let message = format!("the core has {own} core barriers, and core 0 has {of_first}");
-                out.report(LNC_10, core, Place::module(), message);
-            }
         } else if core > 0 && engines(core) != engines(0) {
             out.report(LNC_22, core, Place::module(), "core barriers are on other engines than on core 0");
         }
@@ -365,7 +362,7 @@ fn collectives(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
                 let wanted = first.str(first[loc].name);
                 if location_named(module, wanted).is_none() {
                     let message = format!(
-                        "could not find memory location {wanted}, which the collective {} of core 0 names",
+                        "could not find MemoryLocation named {wanted} on core {core}, which the collective {} of core 0 names",
                         name(first, *inst)
                     );
                     let finding = out.report(LNC_17, core, Place::module(), message);

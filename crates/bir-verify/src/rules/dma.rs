@@ -232,7 +232,8 @@ fn accumulate(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             out.report(DMA_07, inst.place(), message).at_most(Severity::Note);
         }
         _ => {
-            let message = format!("accumulates with {name}; an indirect save has bypass, add, min and max");
+            let message =
+                format!("IndirectSaveAccumulate does not support {name}; it has bypass, add, min and max");
             out.report(DMA_07, inst.place(), message)
                 .vendor("SIM102", format!("IndirectSaveAccumulate does not support {name}"));
         }
@@ -425,7 +426,7 @@ fn indirect_rows(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut 
     let rows = i64::from(info.indirect_dim_max_index);
     if rows <= 0 {
         let message = format!(
-            "an index operand moves the access, and indirect_dim_max_index is {rows}; it must be the number of rows"
+            "IndirectDimMaxIndex must be > 0 where an index operand moves the access, and it is {rows}: it is the number of rows"
         );
         out.report(IND_02, inst.at(operand), message)
             .vendor("NCC_IBIR030", "DynamicAPINFO::IndirectDimMaxIndex must be > 0");
@@ -451,7 +452,7 @@ fn indirect_rows(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut 
     let Some(last) = last.filter(|last| *last >= elements) else { return };
     let fits = coef.max(1);
     let message = format!(
-        "out of bound: {rows} rows of {coef} elements are declared, which reach element {last}, and the location has {elements} \
+        "out of bounds: {rows} rows of {coef} elements are declared, which reach element {last}, and the location has {elements} \
          ({} rows)",
         elements / fits
     );

@@ -1,10 +1,11 @@
-//! Names and dependencies: MOD-04 to MOD-07, DEP. What blocks and branches make is in `flow`.
+//! Names, axes and dependencies: MOD-04 to MOD-07, DEP, DOC-02. What blocks and branches make is in `flow`.
 
 use bir::OpenEnum;
 use bir::diag::{Place, Severity};
 use bir::edges::{Edge, EdgeKind};
+use bir::expr::Expr;
 use bir::geometry::{Footprint, Overlap};
-use bir::ids::{BlockId, FuncId, Id, InstId};
+use bir::ids::{BlockId, ExprId, FuncId, Id, InstId};
 use bir::operands::Access;
 use bir::{Holder, Sym, Value};
 use hashbrown::HashMap;
@@ -20,6 +21,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::function(&[MOD_05], names),
     Check::inst(&[MOD_06], edges),
     Check::inst(&[MOD_07], schedule),
+    Check::inst(&[DOC_02], axes),
     Check::inst(&[DEP_01], no_conflict),
     Check::block(&[DEP_02], cycles),
 ];
@@ -85,6 +87,55 @@ fn edges(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         let message = format!("depends on {}, and no instruction has this name", cx.module.str(missing.name));
         out.report(MOD_06, inst.place(), message)
             .vendor("", format!("Instruction with name {} not found", cx.module.str(missing.name)));
+    }
+}
+
+/// DOC-02: loop axes of expressions are those of loops around the instruction.
+fn axes(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    // Descriptors in queues belong to the loops around their trigger, wherever that is.
+    if cx.module.exprs.is_empty() || inst.function.is_none() {
+        return;
+    }
+    let unknown = |expr: ExprId| unknown_axis(cx, inst, expr);
+    let mut found: Option<(Sym, Place)> = None;
+    for operand in &inst.operands {
+        operand.argument.fields().visit_exprs(&mut |expr| {
+            if let (None, Some(axis)) = (&found, unknown(expr)) {
+                found = Some((axis, inst.at(operand)));
+            }
+        });
+    }
+    if found.is_none() {
+        inst.inst.visit_exprs(&mut |expr| {
+            if let (None, Some(axis)) = (&found, unknown(expr)) {
+                found = Some((axis, inst.place()));
+            }
+        });
+    }
+    let Some((axis, place)) = found else { return };
+    let message = format!(
+        "No existing axis {} found in instruction {}'s parent list: no loop around it has that axis",
+        cx.module.str(axis),
+        cx.name(inst.id)
+    );
+    let mut finding = out.report(DOC_02, place, message);
+    if let Some(debug) = inst.inst.debug.as_deref() {
+        let line = debug.lineno.map(|line| format!("line {line}"));
+        let op = debug.op_name.map(|op| format!("operation {}", cx.module.str(op)));
+        let source: Vec<String> = line.into_iter().chain(op).collect();
+        if !source.is_empty() {
+            finding = finding.note(format!("from {} of the source", source.join(", ")));
+        }
+    }
+    finding.help("move the instruction into the loop, or name an axis of a loop around it");
+}
+
+/// An axis in an expression that no loop around has.
+fn unknown_axis(cx: &Cx<'_>, inst: &Inst<'_>, expr: ExprId) -> Option<Sym> {
+    let node = cx.module.exprs.get(expr);
+    match node {
+        Expr::Axis { axis } => (!inst.axes.has(*axis)).then_some(*axis),
+        _ => node.children().find_map(|child| unknown_axis(cx, inst, child)),
     }
 }
 

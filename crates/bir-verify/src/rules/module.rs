@@ -68,7 +68,9 @@ fn count(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     let total = unrolled_count(cx.module, &cx.module[function].blocks);
     let limit = cx.options.instruction_limit;
     if total > limit {
-        let message = format!("{total} instructions after unrolling, over the limit of {limit}");
+        let message = format!(
+            "number of instructions ({total}) is over the threshold ({limit}), once loops are unrolled"
+        );
         out.report(MOD_08, Place::of(function), message)
             .vendor("EBVF030", format!("Number of instructions ({total}) is over the threshold ({limit})"))
             .help("keep loops as dynamic loops, or split the kernel; --instruction-limit sets another limit")
@@ -182,6 +184,9 @@ fn uninitialised(cx: &Cx<'_>, out: &mut Findings<'_>) {
     if !cx.options.uninitialised_reads {
         return;
     }
+    for function in cx.module.functions() {
+        read_too_early(cx, function, out);
+    }
     let written = touched(cx.module).written;
     for id in cx.module.insts() {
         let inst = &cx.module[id];
@@ -200,10 +205,54 @@ fn uninitialised(cx: &Cx<'_>, out: &mut Findings<'_>) {
                 continue;
             }
             let name = loc.map_or_else(|| cx.name(set).to_owned(), |loc| cx.name(loc).to_owned());
-            let message = format!("reads {name}, which nothing writes");
+            let message =
+                format!("uninitialized read of {name}: reads un-initialized memory, nothing writes it");
             out.report(MOD_03, bir::diag::Place::operand(id, list, index), message)
                 .vendor("", "Instruction reads un-initialized memory locations");
         }
+    }
+}
+
+/// MOD-03 in a function without loops and branches: reads that come before the first write, in the order of the text.
+fn read_too_early(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    let straight = cx.module.insts_of(Holder::Function(function)).all(|inst| {
+        let op = &cx.module[inst].op;
+        cx.module[inst].body().is_empty()
+            && !matches!(
+                op,
+                Op::Call(_) | Op::CompareAndBranch(_) | Op::UnconditionalBranch(_) | Op::DMATrigger(_)
+            )
+    });
+    if !straight {
+        return;
+    }
+    let mut written: HashSet<SetId> = HashSet::new();
+    let mut reads: Vec<(SetId, Place)> = Vec::new();
+    let mut seen: HashSet<SetId> = HashSet::new();
+    let set_of = |argument: &Argument| {
+        let named = argument.location().and_then(|loc| loc.id()).map(|loc| cx.module[loc].set);
+        named.or_else(|| argument.location_set()?.id())
+    };
+    for id in cx.module.insts_of(Holder::Function(function)) {
+        let inst = &cx.module[id];
+        for (list, index, argument) in inst.operands().filter(|(list, ..)| *list != OperandList::Outs) {
+            let Some(set) = set_of(argument).filter(|set| !written.contains(set)) else { continue };
+            if !is_shared(cx.module, set) && !may_read_nothing(&inst.op) && seen.insert(set) {
+                reads.push((set, Place::operand(id, list, index)));
+            }
+        }
+        for (list, index, argument) in inst.operands() {
+            if access_of(inst, list, index).writes() {
+                written.extend(set_of(argument));
+            }
+        }
+    }
+    for (set, place) in reads.into_iter().filter(|(set, _)| written.contains(set)) {
+        let message = format!(
+            "uninitialized read of {}: reads un-initialized memory, the first write comes later",
+            cx.name(set)
+        );
+        out.report(MOD_03, place, message).vendor("", "Instruction reads un-initialized memory locations");
     }
 }
 

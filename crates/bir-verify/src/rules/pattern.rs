@@ -62,10 +62,10 @@ fn bounds(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Finding
         if first < 0 || last >= elements {
             let loc = operand.loc_id.map(|loc| cx.location_text(loc)).unwrap_or_default();
             let message = format!(
-                "access out of bounds: elements {first} to {last}{in_loop}, and {loc} has {elements} elements of {}",
+                "access pattern out of bounds: elements {first} to {last}{in_loop}, and {loc} has {elements} elements of {}",
                 operand.dtype_text(cx)
             );
-            out.report(AP_01, inst.at(operand), message.replace("out of bounds", "pattern out of bound"))
+            out.report(AP_01, inst.at(operand), message)
                 .vendor("NCC_IBIR243", "Access pattern out of bounds")
                 .help("shorten the pattern or move its offset; steps and offset count elements of the operand's type");
         }
@@ -88,7 +88,7 @@ fn bounds(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Finding
     if let Some((first, last)) = worst {
         let row = operand.row_bytes().unwrap_or_default();
         let message = format!(
-            "access pattern out of bound: columns {first} to {last} of rows that have {pitch} elements of {} \
+            "access pattern out of bounds: columns {first} to {last} of rows that have {pitch} elements of {} \
              ({row} bytes){in_loop}",
             operand.dtype_text(cx)
         );
@@ -164,7 +164,7 @@ fn descriptor(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Find
             let (name, limit) = if step > 0 { ("large", "Max=32767") } else { ("small", "Min=-32768") };
             let sign = if step > 0 { '>' } else { '<' };
             let message = format!(
-                "step {step} of {} does not fit the 16 bits that instruction words have for it: -32768 to 32767 elements",
+                "step is too {name} for the 16 bits that instruction words have for it: Step={step} {sign} {limit} elements in {}",
                 operand.pattern_text()
             );
             out.report(AP_06, inst.at(operand), message)
@@ -258,8 +258,19 @@ fn partitions(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Fin
         && let Some(row) = illegal(&|at| starts.iter().any(|start| i64::from(*start) == at))
     {
         let at = start(row);
+        let most = match at {
+            0 => 128,
+            64 => 64,
+            32 | 96 => 32,
+            _ => 0,
+        };
+        // The vendor's words, so that a search for them finds this.
+        let vendor = match most {
+            0 => format!("Invalid access of {count} partitions starting at partition {at}"),
+            most => format!("Pattern accesses {count} (> {most}) partitions starting at partition {at}"),
+        };
         let message = format!(
-            "accesses {count} partition{plural} starting at partition {at}{several}; {} may start at {}",
+            "{vendor}{several}: {} may start at {}",
             match count {
                 0..=32 => "up to 32 partitions",
                 33..=64 => "33 to 64 partitions",
@@ -267,16 +278,6 @@ fn partitions(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Fin
             },
             alternatives(starts)
         );
-        let most = match at {
-            0 => 128,
-            64 => 64,
-            32 | 96 => 32,
-            _ => 0,
-        };
-        let vendor = match most {
-            0 => format!("Invalid access of {count} partitions starting at partition {at}"),
-            most => format!("Pattern accesses {count} (> {most}) partitions starting at partition {at}"),
-        };
         out.report(PART_04, inst.at(operand), message)
             .vendor("", vendor)
             .help("move the data to a partition where an access may start, or split the access; a DMA may start anywhere");
@@ -286,8 +287,7 @@ fn partitions(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Fin
         crosses_start.into_iter().find(|at| *at > 0 && *at < 64 && at + crosses_count > 64 && loc.is_placed())
     {
         let message = format!(
-            "accesses {count} partition{plural} from partition {at} on, across partition 64: the lower and the upper half \
-             are read apart"
+            "access pattern crosses 64th partition boundary: {count} partition{plural} from partition {at} on"
         );
         out.report(PART_02, inst.at(operand), message);
     }
@@ -297,9 +297,13 @@ fn partitions(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Fin
     {
         let rule = if cx.level >= 20 { PART_05 } else { PART_06 };
         let message = format!(
-            "accesses PSUM starting at partition {}{several}; an access of {count} partition{plural} may start at {}",
+            "PSUM access of {count} partition{plural} starting at partition {}{several}; PSUM accesses must start at {}",
             start(row),
-            alternatives(starts)
+            if cx.level >= 20 {
+                format!("a %32 partition ({})", alternatives(starts))
+            } else {
+                "partition 0".into()
+            }
         );
         out.report(rule, inst.at(operand), message);
     }
@@ -346,8 +350,8 @@ fn same_start(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(first), Some(second)) = (a.start_partition(), b.start_partition()) else { return };
     if first != second {
         let message = format!(
-            "base partition of the inputs differs: ins[0] starts at partition {first}, ins[1] at partition {second}; two \
-             inputs in SB start at the same one"
+            "base partition for access is expected to be equal if both inputs are in SB: ins[0] starts at partition \
+             {first}, ins[1] at partition {second}"
         );
         out.report(PART_10, inst.place(), message)
             .vendor(

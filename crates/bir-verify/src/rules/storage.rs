@@ -41,11 +41,19 @@ fn sizes(cx: &Cx<'_>, id: SetId, out: &mut Findings<'_>) {
     });
     let place = Place::storage(id);
     if set.tensor_shape.iter().any(|dim| dim == 0) {
-        let message = format!("the shape {:?} of {} has a zero", set.tensor_shape, cx.name(id));
+        let message = format!(
+            "tensor size must be more than 0, {}: the shape {:?} has a zero",
+            cx.name(id),
+            set.tensor_shape
+        );
         out.report(MOD_09, place, message)
             .vendor("", format!("tensor size must be more than 0, {}", cx.name(id)));
     } else if let Some(loc) = empty {
-        let message = format!("{} of {} has no bytes", cx.location_text(loc), cx.name(id));
+        let message = format!(
+            "tensor size must be more than 0, {}: {} has no bytes",
+            cx.name(id),
+            cx.location_text(loc)
+        );
         out.report(MOD_09, place, message)
             .vendor("", format!("tensor size must be more than 0, {}", cx.name(id)));
     }
@@ -118,7 +126,7 @@ fn unaddressed(cx: &Cx<'_>, id: LocId, loc: &MemoryLocation, out: &mut Findings<
 }
 
 fn out_of_bound(cx: &Cx<'_>, id: LocId, why: String) -> String {
-    format!("allocated memory out of bound: {} {why}", cx.location_text(id))
+    format!("allocated memory out of bound {} {why}", cx.location_text(id))
 }
 
 /// Partitions and bytes in each of them; nothing when the dimensions are not those of an on-chip location.
@@ -215,7 +223,7 @@ fn in_psum(cx: &Cx<'_>, id: LocId, loc: &MemoryLocation, out: &mut Findings<'_>)
             .vendor("", "Allocated memory out of bound in PSUM");
     } else if bytes > 0 && bytes <= bank_bytes && start / bank_bytes != (end - 1) / bank_bytes {
         let message = format!(
-            "{} crosses from bank {} into bank {}: {bytes} bytes from byte {} of the bank on",
+            "{} crosses from bank {} into bank {}, and an op cannot write to multiple PSUM banks: {bytes} bytes from byte {} of the bank on",
             cx.location_text(id),
             start / bank_bytes,
             (end - 1) / bank_bytes,
@@ -258,7 +266,7 @@ fn fits_together(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     let sum: Vec<String> = locations.iter().map(|loc| bytes(loc).to_string()).collect();
     let message = format!(
-        "the operands need {total} bytes of each SB partition ({}), which has {limit}: no placement exists",
+        "couldn't be allocated in SB: the operands need {total} bytes of each partition ({}), which has {limit}",
         sum.join(" + ")
     );
     let vendor = format!(

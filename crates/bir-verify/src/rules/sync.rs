@@ -56,8 +56,9 @@ fn modes(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         if matches!(update.update_mode, UpdateMode::SemInc | UpdateMode::SemDec) && value != 1 {
             let mode = update.update_mode.text(&cx.module.names);
             let word = if update.update_mode == UpdateMode::SemInc { "inc" } else { "dec" };
-            let message =
-                format!("{mode} with value {value}; it counts by 1, sem-add-imm and sem-sub-imm by more");
+            let message = format!(
+                "semaphore {word} value must be 1: {mode} has {value}; sem-add-imm and sem-sub-imm count by more"
+            );
             out.report(SYNC_03, inst.place(), message)
                 .vendor("", format!("Semaphore {word} value must be 1"));
         }

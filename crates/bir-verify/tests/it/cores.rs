@@ -36,8 +36,12 @@ const FAULTS: &[(&str, Change)] = &[
         m[inst].rare_mut().order.extend(exprs);
     }),
     ("LNC-02", |m| {
+        let expr = m.exprs.add(Expr::ShardId { ub: 2 });
         let inst = barrier(m);
+        let block = m[inst].block;
         m.remove_insts(&[inst]);
+        let first = m[block].instructions[0];
+        m[first].rare_mut().order.push(expr);
     }),
     ("LNC-03", |m| {
         let expr = m.exprs.add(Expr::ShardId { ub: 2 });

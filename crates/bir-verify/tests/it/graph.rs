@@ -49,6 +49,7 @@ pub(crate) const CASES: &[Case] = &[
             b.edit(inst).schedule(10, 20);
         },
     ),
+    case("DOC-02", |b| moved(b, "j"), |b| moved(b, "i")),
     case("DEP-02", |b| chain(b, &[(1, 0), (2, 1), (0, 2)]), |b| chain(b, &[(1, 0), (2, 1), (2, 0)])),
 ];
 
@@ -68,6 +69,18 @@ fn last(b: &mut Builder<'_>) -> InstId {
 
 fn tile(b: &mut Builder<'_>, name: &str, addr: u64) -> Tensor {
     b.tensor(NewTensor::sb(name, [128, 16], Dtype::Float32).at(addr))
+}
+
+/// A copy whose rows a loop moves.
+fn moved(b: &mut Builder<'_>, axis: &str) {
+    let (x, y) = (tile(b, "x", 0), tile(b, "y", 64));
+    let axis = b.name(axis);
+    b.for_loop("l", "i", 0..3, 1, |b, _| {
+        let (row, zero) = (b.axis(axis, 32, 0), b.constant(0));
+        b.plain_inst("c", EngineType::DVE, InstructionType::TensorCopy)
+            .input(x.tile(0..32, ..))
+            .output(y.tile(0..32, ..).symbolic([row, zero]));
+    });
 }
 
 /// Three copies through one tile, with flow dependencies.
