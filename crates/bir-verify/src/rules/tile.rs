@@ -151,6 +151,11 @@ fn one_bank(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
     let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };
     let bank = cx.target.psum_bank_bytes as i64;
+    // Too many moving columns are MM-03: no placement of the result would help.
+    let moving = inst.role(Role::Moving).and_then(|moving| moving.elements_per_partition());
+    if moving.is_some_and(|columns| columns > 512) {
+        return;
+    }
     let Some((first, last)) = columns(output) else { return };
     let placed = output.loc.filter(|loc| loc.is_placed()).map_or(0, |loc| loc.addr as i64 % bank);
     let (first, last) = (placed + first, placed + last);
