@@ -3,7 +3,7 @@
 //!
 //! | module | families |
 //! |---|---|
-//! | `storage` | ALLOC, MEM-04 to MEM-07, MOD-09, ARCH-04, PSUM-02 (placement) |
+//! | `storage` | ALLOC, MEM-04 to MEM-07, MOD-09, ARCH-04 |
 //! | `pattern` | AP-01, AP-04 to AP-09, PART, operand kinds and counts |
 //! | `operand` | OPR, MEM-01, MEM-02, AP-02, AP-03 |
 //! | `engine` | ENG, ARCH |

@@ -3339,7 +3339,6 @@ pub(crate) static RULES: [RuleInfo; 322] = [
         source: "NKI docs",
         checkable: Checkable::Full,
         severity: Severity::Error,
-        arch_min: 40,
         ..RuleInfo::plain(
             "IND-01",
             Layer::Documented,

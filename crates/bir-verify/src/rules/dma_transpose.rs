@@ -84,7 +84,7 @@ fn transposes(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             out.report(DMA_13, inst.at(operand), message);
         }
     }
-    let unaligned = |bytes: u64| bytes % 32 != 0;
+    let unaligned = |bytes: u64| !bytes.is_multiple_of(32);
     if let Some(loc) = destination.loc.filter(|loc| loc.is_placed() && unaligned(loc.addr)) {
         let message = format!("the destination is at byte {}; it must be at a multiple of 32", loc.addr);
         out.report(DMA_13, inst.at(destination), message);

@@ -150,7 +150,7 @@ fn word_dims(operand: &Operand<'_>) -> Option<usize> {
         let mut of_kind = digits.iter().filter(|(letter, _)| *letter == kind);
         of_kind.nth(nth).map(|(_, dims)| *dims as usize)
     };
-    operand.slot?.wire.iter().filter_map(|wire| dims(&wire)).max()
+    operand.slot?.wire.iter().filter_map(dims).max()
 }
 
 fn descriptor(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {

@@ -1,4 +1,4 @@
-//! Accumulation in PSUM: PSUM, but for the placement (PSUM-02), which is with the storage rules.
+//! Results and their accumulation in PSUM: PSUM.
 
 use bir::diag::{Place, Severity};
 use bir::enums::Dtype;
@@ -18,6 +18,7 @@ use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[PSUM_01], cells),
+    Check::operand(&[PSUM_02], fits),
     Check::block(&[PSUM_03], accumulation),
     Check::block(&[PSUM_04], one_type),
     Check::operand(&[PSUM_05], bfloat16),
@@ -46,6 +47,26 @@ fn cells(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         );
         out.report(PSUM_01, inst.at(output), message)
             .vendor("BIR441", "write to PSUM with 4-byte aligned dataType");
+    }
+}
+
+/// PSUM-02: what is written lies within the banks that there are.
+fn fits(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+    if operand.list != OperandList::Outs || !operand.is_psum() {
+        return;
+    }
+    let Some((_, last)) = columns(operand) else { return };
+    let placed = operand.loc.filter(|loc| loc.is_placed());
+    let from = placed.map_or(0, |loc| {
+        loc.bank.unsigned_abs().saturating_mul(cx.target.psum_bank_bytes).saturating_add(loc.addr)
+    });
+    let end = from.saturating_add(last.unsigned_abs()).saturating_add(1);
+    if end > cx.target.psum_partition_bytes() {
+        let message = format!(
+            "the output ends at byte {end} of each partition; PSUM has {} banks of {} bytes",
+            cx.target.psum_banks, cx.target.psum_bank_bytes
+        );
+        out.report(PSUM_02, inst.at(operand), message).help("write a smaller tile");
     }
 }
 

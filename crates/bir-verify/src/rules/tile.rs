@@ -144,7 +144,9 @@ fn start(operand: &Operand<'_>) -> Option<i64> {
 
 /// MM-15: up to arch 30 a result lies in one PSUM bank.
 fn one_bank(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    if cx.level >= 40 {
+    // A moving operand that is too long is MM-03.
+    let moving = inst.role(Role::Moving).and_then(|moving| moving.elements_per_partition());
+    if cx.level >= 40 || moving.is_some_and(|columns| columns > 512) {
         return;
     }
     let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };

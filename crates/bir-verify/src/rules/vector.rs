@@ -130,7 +130,10 @@ fn reduce(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         AxisListType::C | AxisListType::XYZWC if inst.engine == EngineType::Pool => return,
         AxisListType::C | AxisListType::XYZWC => {
             let message = format!("axis {axis} runs over partitions; a reduction runs over free dimensions");
-            out.report(DVE_05, inst.place(), message).help("multiply by ones on PE, or transpose first");
+            // Front ends make this of a reduction over partitions; that Pool runs it is known of kernels only.
+            out.report(DVE_05, inst.place(), message)
+                .help("multiply by ones on PE, or transpose first")
+                .at_most(Severity::Note);
             return;
         }
         AxisListType::Other(_) => return,

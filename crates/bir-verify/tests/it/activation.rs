@@ -89,7 +89,7 @@ pub(crate) const CASES: &[Case] = &[
             });
         },
     },
-    case!("ACT-05", GEN3, |act| second(act)),
+    case!("ACT-05", GEN3, second),
     second!(|act| act.keys.op1 = AluOpType::Mult),
     second!(|act| act.keys.acc = EngineAccumulationType::LoadAccumulate),
     second!(|act| act.scale = half()),

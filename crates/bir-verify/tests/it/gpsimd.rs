@@ -1,4 +1,4 @@
-//! POOL, SB2SB, RNG, PART-09.
+//! POOL, SB2SB, RNG, PART-09, MEM-02, AP-03.
 
 use bir::Module;
 use bir::access::AccessPattern;
@@ -222,6 +222,8 @@ pub(crate) const CASES: &[Case] = &[
     gather!("POOL-02", |tensors| tensors[0].3 = PSUM),
     gather!("POOL-02", |tensors| tensors[0].0 = 64),
     gather!("POOL-06", |tensors| tensors[1].1 = 32),
+    gather!("MEM-02", |tensors| tensors[0].3 = PSUM),
+    gather!("AP-03", |tensors| tensors[1].2 = Dtype::Int32),
     case!("POOL-06", GEN3, |b| deep_gather(b, 6), |b| gather(b, |_| ())),
     case!("POOL-03", GEN3, |b| local_gather(b, 24, 64, 128), |b| local_gather(b, 32, 64, 128)),
     case!("POOL-03", GEN3, |b| local_gather(b, 32, 64, 192), |b| local_gather(b, 32, 64, 128)),

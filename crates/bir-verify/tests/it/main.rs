@@ -14,6 +14,7 @@ mod engine;
 mod flow;
 mod gpsimd;
 mod graph;
+mod indirect;
 mod kernel;
 mod matmul;
 mod module;

@@ -131,9 +131,9 @@ fn group(b: &mut Builder<'_>, second: Dtype, flags: [u8; 2]) {
     }
 }
 
-fn copy_to_psum(b: &mut Builder<'_>, dtype: Dtype) {
-    let from = b.tensor(NewTensor::sb("from", [128, 128], dtype).at(0));
-    let to = b.tensor(NewTensor::psum("to", [128, 128], dtype).at(0));
+fn copy_to_psum(b: &mut Builder<'_>, columns: u64, dtype: Dtype) {
+    let from = b.tensor(NewTensor::sb("from", [128, columns], dtype).at(0));
+    let to = b.tensor(NewTensor::psum("to", [128, columns], dtype).at(0));
     b.plain_inst("copy", EngineType::DVE, InstructionType::TensorCopy).input(from).output(to);
 }
 
@@ -244,13 +244,18 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case!("MM-19", GEN3, |b| tiled(b, [64, 48], [0, 0], |_| ()), |b| tiled(b, [64, 64], [0, 0], |_| ())),
     case!("PSUM-01", GEN3, |b| mm(b, |mm| mm.output.2 = Dtype::Bfloat16), |b| mm(b, |_| ())),
+    case!("PSUM-02", GEN3, |b| copy_to_psum(b, 5000, Dtype::Float32), |b| copy_to_psum(
+        b,
+        4096,
+        Dtype::Float32
+    )),
     case!("PSUM-03", GEN3, |b| mm(b, |mm| mm.keys.accumulation_flag = Value(4)), |b| group(
         b,
         Dtype::Float32,
         [1, 2]
     )),
     case!("PSUM-04", V4, |b| group(b, Dtype::Bfloat16, [1, 2]), |b| group(b, Dtype::Float32, [1, 2])),
-    case!("PSUM-05", V4, |b| copy_to_psum(b, Dtype::Bfloat16), |b| copy_to_psum(b, Dtype::Float32)),
+    case!("PSUM-05", V4, |b| copy_to_psum(b, 128, Dtype::Bfloat16), |b| copy_to_psum(b, 128, Dtype::Float32)),
     case!(
         "PSUM-06",
         V4,

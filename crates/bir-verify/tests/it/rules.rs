@@ -19,6 +19,7 @@ fn cases() -> impl Iterator<Item = &'static Case> {
         crate::flow::CASES,
         crate::gpsimd::CASES,
         crate::graph::CASES,
+        crate::indirect::CASES,
         crate::kernel::CASES,
         crate::matmul::CASES,
         crate::mx::CASES,
