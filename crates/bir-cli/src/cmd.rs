@@ -2,8 +2,11 @@
 
 mod completions;
 mod demo;
+mod diff;
 mod dump;
+mod graph;
 mod man;
+mod mem;
 mod roundtrip;
 mod show;
 mod stats;
@@ -17,6 +20,9 @@ pub(crate) enum Command {
     Dump(dump::Opts),
     Show(show::Opts),
     Stats(stats::Opts),
+    Mem(mem::Opts),
+    Diff(diff::Opts),
+    Graph(graph::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -48,6 +54,9 @@ impl Command {
             Command::Dump(opts) => opts.run(context),
             Command::Show(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Mem(opts) => opts.run(context),
+            Command::Diff(opts) => opts.run(context),
+            Command::Graph(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

@@ -493,7 +493,9 @@ fn fields(module: &Module, inst: InstId) -> Vec<FieldView> {
                 FieldValue::Unset => continue,
                 FieldValue::Owned(bir::record::Owned::Blocks(blocks)) => {
                     let insts: usize = blocks.iter().map(|block| module[*block].instructions.len()).sum();
-                    format!("{} blocks with {insts} instructions", blocks.len())
+                    let plural = |n: usize| if n == 1 { "" } else { "s" };
+                    let (n, blocks) = (blocks.len(), plural(blocks.len()));
+                    format!("{n} block{blocks} with {insts} instruction{}", plural(insts))
                 }
                 value => json::text(|out| json::field(out, &ByName(module), &value)),
             };
@@ -740,7 +742,7 @@ fn because(
             found.push(Because {
                 first: operand_name(a.list, a.index),
                 second: operand_name(b.list, b.index),
-                bytes: common(program.module, a, b),
+                bytes: common(program.module, program.footprints.target().psum_bank_bytes as i64, a, b),
                 certain: overlap == Overlap::Yes,
             });
         }
@@ -749,8 +751,8 @@ fn because(
 }
 
 /// The common box in words: `x_sb_0: SB[0..128) x bytes [0..4)`.
-fn common(module: &Module, a: &Touch, b: &Touch) -> String {
-    let (partitions, bytes) = a.footprint.common_box(&b.footprint);
+fn common(module: &Module, bank_bytes: i64, a: &Touch, b: &Touch) -> String {
+    let (partitions, mut bytes) = a.footprint.common_box(&b.footprint);
     let name = match (a.footprint.location, b.footprint.location) {
         (Some(a), Some(b)) if a != b => {
             format!("{} and {}", module.str(module[a].name), module.str(module[b].name))
@@ -760,7 +762,12 @@ fn common(module: &Module, a: &Touch, b: &Touch) -> String {
     };
     let space = space_word(a.footprint.space);
     let mut text = format!("{name}: ");
-    if a.footprint.space.is_on_chip() {
+    if a.footprint.space == Space::Psum && bank_bytes > 0 {
+        // As footprints print: within the first bank.
+        let bank = bytes.start.div_euclid(bank_bytes);
+        bytes = bytes.start - bank * bank_bytes..bytes.end - bank * bank_bytes;
+        text += &format!("PSUM bank {bank} [{}..{}) x ", partitions.start, partitions.end);
+    } else if a.footprint.space.is_on_chip() {
         text += &format!("{space}[{}..{}) x ", partitions.start, partitions.end);
     }
     let end =
