@@ -1,12 +1,15 @@
 //! The commands, one file each with its options and its `run`.
 
+mod asm;
 mod completions;
 mod demo;
 mod diff;
 mod dump;
 mod graph;
+mod klr;
 mod man;
 mod mem;
+mod objdump;
 mod roundtrip;
 mod show;
 mod stats;
@@ -23,6 +26,9 @@ pub(crate) enum Command {
     Mem(mem::Opts),
     Diff(diff::Opts),
     Graph(graph::Opts),
+    Objdump(objdump::Opts),
+    Asm(asm::Opts),
+    Klr(klr::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -57,6 +63,9 @@ impl Command {
             Command::Mem(opts) => opts.run(context),
             Command::Diff(opts) => opts.run(context),
             Command::Graph(opts) => opts.run(context),
+            Command::Objdump(opts) => opts.run(context),
+            Command::Asm(opts) => opts.run(context),
+            Command::Klr(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

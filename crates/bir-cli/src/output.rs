@@ -20,13 +20,17 @@ pub(crate) struct OutputOpt {
 impl OutputOpt {
     /// How text may look there: a file gets plain ASCII, a terminal what it can show.
     pub(crate) fn paint(&self, context: &Context) -> Paint {
-        let to_file = self.output.as_deref().is_some_and(|path| path != Path::new("-"));
-        context.paint(!to_file && io::stdout().is_terminal())
+        context.paint(self.is_stdout() && io::stdout().is_terminal())
+    }
+
+    /// Whether the output is standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.output.as_deref().is_none_or(|path| path == Path::new("-"))
     }
 
     pub(crate) fn create(&self) -> Result<Output> {
         match self.output.as_deref() {
-            Some(path) if path != Path::new("-") => Output::file(path),
+            Some(path) if !self.is_stdout() => Output::file(path),
             _ => Ok(Output::stdout()),
         }
     }

@@ -164,14 +164,14 @@ impl Diff {
 /// ```
 pub fn diff(left: &Module, right: &Module, options: &DiffOptions) -> Diff {
     let matching = matching::Matching::of(left, right);
-    let mut changes = compare::changes(left, right, &matching, options);
+    let changes = compare::changes(left, right, &matching, options);
     let mut summary = Summary {
         instructions: [left.insts().count() as u64, right.insts().count() as u64],
         objects: Vec::new(),
         names_ignored: matching.names_ignored,
     };
     let mut objects: std::collections::BTreeMap<Object, ObjectCount> = Default::default();
-    for change in &mut changes {
+    for change in &changes {
         let zero = ObjectCount { object: change.object, added: 0, removed: 0, moved: 0, changed: 0 };
         let count = objects.entry(change.object).or_insert(zero);
         match change.change {

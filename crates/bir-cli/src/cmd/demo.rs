@@ -22,7 +22,8 @@ pub(crate) struct Opts {
     dir: PathBuf,
 }
 
-/// A stage: what it shows, and the command. `MODULE` stands for the sample's file, `DIR` for the folder.
+/// A stage: what it shows, and the command. `MODULE` stands for the sample's file, `KERNEL` for that of the sample
+/// kernel, `DIR` for the folder.
 struct Stage {
     shows: &'static str,
     command: &'static [&'static str],
@@ -34,6 +35,9 @@ const FILE: &str = "matmul_softmax.json";
 const ABOUT: &str = "\
 The sample is a matrix product with a softmax of each row, as a compiler would hand it to the code generator:
 placed in memory, with engines, DMA queues, dependencies, semaphores and source lines.";
+
+/// Name of the sample kernel's file.
+const KERNEL: &str = "softmax.klr";
 
 /// Every stage in order. A new part of the program adds its own.
 const STAGES: &[Stage] = &[
@@ -59,6 +63,11 @@ const STAGES: &[Stage] = &[
         command: &["graph", "--kind", "engines", "-o", "DIR/engines.dot", "MODULE"],
     },
     Stage { shows: "No difference from itself.", command: &["diff", "MODULE", "MODULE"] },
+    Stage {
+        shows: "A kernel as the front end hands it over: what it holds.",
+        command: &["klr", "info", "KERNEL"],
+    },
+    Stage { shows: "Nothing in it that the backend would refuse.", command: &["klr", "lint", "KERNEL"] },
 ];
 
 impl Opts {
@@ -71,11 +80,15 @@ impl Opts {
             bir_json::write(&module, sink, &WriteOptions::default())?;
             sink.write_all(b"\n")
         })?;
-        let path = path.display().to_string();
+        let kernel = self.dir.join(KERNEL);
+        let bytes = klr::encode(&klr::sample::softmax(&klr::Arena::new()));
+        Output::file(&kernel)?.write_with(|sink| sink.write_all(&bytes))?;
+        let (path, kernel) = (path.display().to_string(), kernel.display().to_string());
         say(&format!("{ABOUT}\nIt is in {path}.\n"))?;
         for stage in STAGES {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),
+                "KERNEL" => kernel.clone(),
                 "DIR" => dir.clone(),
                 word => match word.strip_prefix("DIR/") {
                     Some(file) => self.dir.join(file).display().to_string(),

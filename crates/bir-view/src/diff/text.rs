@@ -94,10 +94,8 @@ fn change(text: &mut String, change: &Change, paint: Paint) {
         (Some(left), Some(right)) if left.name != right.name => format!(" (now {})", right.name),
         _ => String::new(),
     };
-    let elsewhere = match (&change.left, &change.right) {
-        (Some(left), Some(right)) if left.block != right.block || left.function != right.function => true,
-        _ => false,
-    };
+    let elsewhere = matches!((&change.left, &change.right), (Some(left), Some(right))
+        if left.block != right.block || left.function != right.function);
     let from_to = if elsewhere {
         format!("from {} to {}", place(&change.left), place(&change.right))
     } else {
@@ -117,7 +115,8 @@ fn change(text: &mut String, change: &Change, paint: Paint) {
             || change.left.is_none() != change.right.is_none()
         {
             let count = field.left.as_ref().or(field.right.as_ref()).cloned().unwrap_or_default();
-            let _ = writeln!(text, "      with {count} instructions");
+            let plural = if count == "1" { "" } else { "s" };
+            let _ = writeln!(text, "      with {count} instruction{plural}");
             continue;
         }
         let is_set = field.field.ends_with("dependencies") || field.field == "alias";

@@ -328,7 +328,7 @@ impl<'m> Gatherer<'m> {
         }
         let over = bytes.filter(|bytes| peak.bytes > *bytes).map(|bytes| {
             let by = peak.bytes - bytes;
-            super::Over { by, culprits: swept.culprits(rects, &peak, locations) }
+            super::Over { by, culprits: swept.culprits(&peak, locations) }
         });
         let outside = rects.iter().filter(|rect| {
             rect.placed

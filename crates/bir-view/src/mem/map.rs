@@ -52,14 +52,19 @@ pub(super) fn map(mem: &Mem, space: &SpaceUse, rows: usize, columns: usize) -> O
             (loc.bytes[1].clamp(bytes[0], bytes[1]) - bytes[0]) as f64,
         );
         let (left, right) = (f64::from(live[0]), f64::from(live[1]) + 1.0);
-        let last = |end: f64, size: f64, count: usize| ((end / size).ceil() as usize).min(count);
-        for row in (top / height) as usize..last(bottom, height, rows) {
-            let own = row as f64 * height;
-            let tall = (bottom.min(own + height) - top.max(own)).max(0.0) / height;
-            for column in (left / width) as usize..last(right, width, columns) {
-                let own = column as f64 * width;
-                let wide = (right.min(own + width) - left.max(own)).max(0.0) / width;
-                cells[row][column] += tall * wide * share;
+        let part =
+            |from: f64, to: f64, own: f64, size: f64| (to.min(own + size) - from.max(own)).max(0.0) / size;
+        let span = |from: f64, to: f64, size: f64, count: usize| {
+            let end = ((to / size).ceil() as usize).min(count);
+            ((from / size) as usize).min(end)..end
+        };
+        for row in span(top, bottom, height, rows) {
+            let tall = part(top, bottom, row as f64 * height, height);
+            for column in span(left, right, width, columns) {
+                let wide = part(left, right, column as f64 * width, width);
+                if let Some(cell) = cells.get_mut(row).and_then(|row| row.get_mut(column)) {
+                    *cell += tall * wide * share;
+                }
             }
         }
     }

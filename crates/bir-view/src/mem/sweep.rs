@@ -201,11 +201,10 @@ impl Swept {
     }
 
     /// What is live at the worst moment in the fullest partition, largest first.
-    pub(super) fn culprits(&self, rects: &[Rect], peak: &Peak, locations: &[LocationUse]) -> Vec<Culprit> {
+    pub(super) fn culprits(&self, peak: &Peak, locations: &[LocationUse]) -> Vec<Culprit> {
         /// More names do not help.
         const MOST: usize = 20;
         let first = [peak.partitions[0], peak.partitions[0] + 1];
-        let _ = rects;
         let mut live: Vec<&Rect> = self.live(peak.position, first).collect();
         live.sort_by_key(|rect| (std::cmp::Reverse(rect.size()), rect.index));
         let culprit = |rect: &&Rect| {
