@@ -25,6 +25,7 @@ pub(super) fn changes(
         by_shape: false,
         functions: [String::new(), String::new()],
         buffers: Default::default(),
+        left_index: index_in_block(left),
         changes: Vec::new(),
     };
     compare.module();
@@ -41,6 +42,8 @@ struct Compare<'m> {
     /// Names of the function or queue where we are.
     functions: [String; 2],
     buffers: [Vec<u8>; 2],
+    /// By instruction of the left module, its index in its block.
+    left_index: Vec<u32>,
     changes: Vec<Change>,
 }
 
@@ -258,13 +261,15 @@ impl<'m> Compare<'m> {
         let mut stack = vec![(left, right)];
         while let Some((left, right)) = stack.pop() {
             let (l, r) = (blocks_of(self.left, left), blocks_of(self.right, right));
+            let place: HashMap<BlockId, usize> =
+                r.iter().enumerate().map(|(at, block)| (*block, at)).collect();
             let mut next = 0;
             let mut nested = Vec::new();
             for (index, block) in l.iter().enumerate() {
                 match self.matching.blocks.right(*block) {
                     None => self.only_block(0, *block, index),
                     Some(partner) => {
-                        let at = r.iter().position(|other| *other == partner).unwrap_or(next);
+                        let at = place.get(&partner).copied().unwrap_or(next);
                         while next < at {
                             if self.matching.blocks.left(r[next]).is_none() {
                                 self.only_block(1, r[next], next);
@@ -332,9 +337,8 @@ impl<'m> Compare<'m> {
         while let Some(block) = stack.pop() {
             for (index, inst) in self.right[block].instructions.into_iter().enumerate() {
                 if let Some(partner) = self.matching.insts.left(inst) {
-                    let from = self.left[partner].block;
-                    let at = self.left[from].instructions.iter().position(|other| *other == partner);
-                    self.pair(partner, inst, [at.unwrap_or(0), index], true);
+                    let from = self.left_index[partner.index()] as usize;
+                    self.pair(partner, inst, [from, index], true);
                 } else {
                     stack.extend(self.right[inst].body().iter().rev());
                 }
@@ -375,9 +379,8 @@ impl<'m> Compare<'m> {
                         right[b[at]].body().iter().for_each(|block| self.moved_into(*block));
                     }
                     Some(partner) => {
-                        let from =
-                            left[left[partner].block].instructions.iter().position(|other| *other == partner);
-                        self.pair(partner, b[at], [from.unwrap_or(0), at], true);
+                        let from = self.left_index[partner.index()] as usize;
+                        self.pair(partner, b[at], [from, at], true);
                         self.descend(partner, b[at], nested);
                     }
                 }
@@ -653,6 +656,17 @@ fn edges(side: &Side<'_>, id: InstId, key: &str) -> Vec<String> {
         put(&target(Ref::named(edge.name)), edge.kind, &edge.extras);
     }
     found
+}
+
+/// By instruction, its index in its block.
+fn index_in_block(module: &Module) -> Vec<u32> {
+    let mut index = vec![0; module.inst_ids().len()];
+    for block in module.block_ids() {
+        for (at, inst) in module[block].instructions.iter().enumerate() {
+            index[inst.index()] = at as u32;
+        }
+    }
+    index
 }
 
 fn count_insts(module: &Module, block: BlockId) -> usize {

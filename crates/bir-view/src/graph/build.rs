@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 
 use super::{Graph, GraphKind, Link, LinkKind, Neighbourhood, Node};
 use crate::program::Program;
-use crate::semaphores::{self, What};
+use crate::semaphores;
 
 /// An edge between instructions.
 #[derive(Clone, Copy)]
@@ -51,10 +51,8 @@ fn inst_edges(program: &Program<'_>) -> Vec<Edge> {
         let events = semaphores::events(module, block, &|_| true);
         let mut waits = Vec::new();
         for list in events.values() {
-            for (at, event) in list.iter().enumerate() {
-                if matches!(event.what, What::Wait { .. })
-                    && let Some(binding) = semaphores::binding(module, list, at)
-                {
+            for (event, binding) in list.iter().zip(semaphores::bindings(module, list)) {
+                if let Some(binding) = binding {
                     let producer = &list[binding.event];
                     waits.push((event.index, producer.index, producer.inst, event.inst));
                 }
