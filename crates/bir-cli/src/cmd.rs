@@ -3,11 +3,16 @@
 mod asm;
 mod completions;
 mod demo;
+mod diff;
 mod dump;
 mod explain;
 mod klr;
 mod man;
 pub(crate) mod neff;
+mod graph;
+mod klr;
+mod man;
+mod mem;
 mod objdump;
 mod order;
 mod roundtrip;
@@ -28,6 +33,9 @@ pub(crate) enum Command {
     Verify(verify::Opts),
     Explain(explain::Opts),
     Neff(neff::Opts),
+    Mem(mem::Opts),
+    Diff(diff::Opts),
+    Graph(graph::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
@@ -72,6 +80,9 @@ impl Command {
             Command::Verify(opts) => opts.run(context),
             Command::Explain(opts) => opts.run(context),
             Command::Neff(opts) => opts.run(context),
+            Command::Mem(opts) => opts.run(context),
+            Command::Diff(opts) => opts.run(context),
+            Command::Graph(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),

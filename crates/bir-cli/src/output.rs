@@ -18,15 +18,14 @@ pub(crate) struct OutputOpt {
 }
 
 impl OutputOpt {
+    /// How text may look there: a file gets plain ASCII, a terminal what it can show.
+    pub(crate) fn paint(&self, context: &Context) -> Paint {
+        context.paint(self.is_stdout() && io::stdout().is_terminal())
+    }
+
     /// Whether the output is standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         self.output.as_deref().is_none_or(|path| path == Path::new("-"))
-    }
-
-    /// How text may look there: a file gets plain ASCII, a terminal what it can show.
-    pub(crate) fn paint(&self, context: &Context) -> Paint {
-        let to_file = self.output.as_deref().is_some_and(|path| path != Path::new("-"));
-        context.paint(!to_file && io::stdout().is_terminal())
     }
 
     pub(crate) fn create(&self) -> Result<Output> {

@@ -17,7 +17,6 @@ use serde::Serialize;
 use line::Lines;
 pub use scope::{Around, Scope};
 
-#[allow(unused_imports)]
 pub(crate) use operand::operand;
 
 /// What to print beside what every dump has, and of which instructions.

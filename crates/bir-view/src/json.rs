@@ -10,6 +10,10 @@ use bir_json::number::{write_f64, write_i64, write_u64};
 pub(crate) trait Names {
     /// Appends what stands for an instruction.
     fn inst(&self, out: &mut Vec<u8>, r: Ref<bir::ids::InstId>);
+    /// Appends what stands for a block.
+    fn block(&self, out: &mut Vec<u8>, r: Ref<bir::ids::BlockId>) {
+        self.other(out, self.module().ref_name(r));
+    }
     /// Appends what stands for any other object.
     fn other(&self, out: &mut Vec<u8>, name: Sym);
     /// The module.
@@ -55,7 +59,7 @@ pub(crate) fn field(out: &mut Vec<u8>, names: &impl Names, value: &FieldValue<'_
             object(out, &pairs, |out, value| string(out, value));
         }
         F::Queue(r) => names.other(out, name(module, *r)),
-        F::Block(r) => names.other(out, name(module, *r)),
+        F::Block(r) => names.block(out, *r),
         F::Inst(r) => names.inst(out, *r),
         F::Func(r) => names.other(out, name(module, *r)),
         F::Loc(r) => names.other(out, name(module, *r)),
@@ -89,7 +93,7 @@ pub(crate) fn record_with(
     keep: impl Fn(&str) -> bool,
 ) {
     let mut parts: Vec<(&str, Vec<u8>)> = Vec::new();
-    record.visit_written(&mut |spec, value| {
+    record.visit_written(&mut |spec, value, _| {
         if !keep(spec.key) {
             return;
         }

@@ -2,12 +2,16 @@
 //!
 //! A view takes a [`bir::Module`] and knows neither how it was read nor whether it is legal.
 
+pub mod diff;
 pub mod dump;
 mod features;
 pub mod find;
 mod generated;
+pub mod graph;
 mod json;
+mod loops;
 mod meanings;
+pub mod mem;
 pub mod names;
 mod paint;
 mod program;

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use bir::diag::DisplayNames;
 use bir::geometry::{Footprint, Footprints, LoopAxes, transfers};
-use bir::ids::{BlockId, FuncId, Id, InstId};
+use bir::ids::{BlockId, Id, InstId};
 use bir::operands::Access;
 use bir::{Holder, Module, Op, OpenEnum, OperandList};
 use serde::Serialize;
@@ -194,19 +194,6 @@ impl<'m> Program<'m> {
             match holder {
                 Holder::Function(id) => return self.names().name(self.module, id),
                 Holder::Queue(id) => return self.names().name(self.module, id),
-                Holder::Inst(owner) => holder = self.module[self.module[owner].block].holder,
-            }
-        }
-    }
-
-    /// The function that a block belongs to; `None` in a queue.
-    #[allow(dead_code)]
-    pub(crate) fn function(&self, block: BlockId) -> Option<FuncId> {
-        let mut holder = self.module[block].holder;
-        loop {
-            match holder {
-                Holder::Function(id) => return Some(id),
-                Holder::Queue(_) => return None,
                 Holder::Inst(owner) => holder = self.module[self.module[owner].block].holder,
             }
         }

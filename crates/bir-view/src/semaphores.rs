@@ -152,41 +152,67 @@ fn push(all: &mut HashMap<Key, Vec<Event>>, key: Key, index: usize, inst: InstId
     events.push(Event { index, inst, what, before, after });
 }
 
-/// The update that the wait at `at` needs: the first after the reset before it that brings the count to its value.
-/// It may stand behind the wait.
-pub(crate) fn binding(module: &Module, events: &[Event], at: usize) -> Option<Binding> {
-    let What::Wait { mode, value, .. } = events[at].what else { return None };
-    let threshold = match mode {
-        WaitMode::EvtSetThenClear => 1,
-        WaitMode::SemGeImm => value,
-        // The value is in a register.
-        _ => return None,
-    };
-    let first = match mode {
-        // Each set is used up by one wait.
-        WaitMode::EvtSetThenClear => {
-            events[..at].iter().rposition(|event| !matches!(event.what, What::Update { .. }))
-        }
-        _ => events[..at].iter().rposition(|event| matches!(event.what, What::Reset)),
-    };
-    let first = first.map_or(0, |reset| reset + 1);
-    let mut streams: Vec<Stream> = Vec::new();
-    for (i, event) in events.iter().enumerate().skip(first) {
-        match event.what {
-            What::Wait { .. } => {}
-            What::Reset => return None,
-            What::Update { .. } => {
-                let stream = stream(module, event.inst);
-                if !streams.contains(&stream) {
-                    streams.push(stream);
-                }
-                if event.after? >= threshold {
-                    return Some(Binding { event: i, certain: streams.len() == 1 });
-                }
-            }
-        }
+/// For each event that is a wait the update that it needs: the first after the reset before it, and before the one
+/// behind it, that brings the count to its value. It may stand behind the wait.
+pub(crate) fn bindings(module: &Module, events: &[Event]) -> Vec<Option<Binding>> {
+    let mut bindings = vec![None; events.len()];
+    let mut start = 0;
+    while start < events.len() {
+        let reset = events[start..].iter().position(|event| matches!(event.what, What::Reset));
+        let end = reset.map_or(events.len(), |at| start + at);
+        bind_epoch(module, events, start..end, &mut bindings);
+        start = end + 1;
     }
-    None
+    bindings
+}
+
+/// An update, with what is known of it and those before it.
+struct Reached {
+    event: usize,
+    /// The highest count so far.
+    count: i64,
+    /// Whether all updates so far are of one stream.
+    certain: bool,
+}
+
+fn bind_epoch(
+    module: &Module,
+    events: &[Event],
+    epoch: std::ops::Range<usize>,
+    bindings: &mut [Option<Binding>],
+) {
+    let mut reached: Vec<Reached> = Vec::new();
+    let mut first_stream: Option<Stream> = None;
+    let mut certain = true;
+    for at in epoch.clone() {
+        if !matches!(events[at].what, What::Update { .. }) {
+            continue;
+        }
+        // Behind a count that is not known, none is.
+        let Some(after) = events[at].after else { break };
+        let stream = stream(module, events[at].inst);
+        certain &= *first_stream.get_or_insert(stream) == stream;
+        let count = reached.last().map_or(after, |last| last.count.max(after));
+        reached.push(Reached { event: at, count, certain });
+    }
+    // Each set of an event is used up by one wait: the next one needs a later set.
+    let mut used = epoch.start;
+    for at in epoch {
+        let found = match events[at].what {
+            What::Wait { mode: WaitMode::SemGeImm, value } => {
+                let place = reached.partition_point(|update| update.count < value);
+                reached.get(place)
+            }
+            What::Wait { mode: WaitMode::EvtSetThenClear, .. } => {
+                let place = reached.partition_point(|update| update.event < used);
+                used = at + 1;
+                reached.get(place)
+            }
+            // The value is in a register.
+            _ => None,
+        };
+        bindings[at] = found.map(|update| Binding { event: update.event, certain: update.certain });
+    }
 }
 
 /// The stream whose order an update follows.

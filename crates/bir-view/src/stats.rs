@@ -28,8 +28,16 @@ pub struct Stats {
     pub loops: Vec<LoopRow>,
     /// Depth of the deepest loop; 0 without loops.
     pub loop_depth: usize,
-    /// Instructions by line and operation of the source, in descending order of runs.
+    /// Instructions by line and operation of the source, in descending order of runs. Those without a debug record
+    /// are a row without line and operation.
     pub source: Vec<SourceRow>,
+    /// Functions and NKI kernels, in descending order of their instructions after unrolling.
+    pub kernels: Vec<KernelRow>,
+    /// Most instructions that a function may have after unrolling.
+    pub instruction_limit: u64,
+    /// What has the largest part of all runs: an engine, an opcode, a place of the source, an outermost loop, a
+    /// kernel; in this order, as far as there is one.
+    pub dominant: Vec<DominantRow>,
     /// Operands by type and space.
     pub operands: Vec<OperandRow>,
     /// Use of the memories.
@@ -173,6 +181,42 @@ pub struct SourceRow {
     /// How many, and how often they run.
     #[serde(flatten)]
     pub runs: Runs,
+}
+
+/// Instructions of a function after unrolling that compilers accept; a release may have another number. spec: verify
+/// MOD-08
+pub const INSTRUCTION_LIMIT: u64 = 5_000_000;
+
+/// A function, ordinary or NKI.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelRow {
+    /// Its name.
+    pub name: String,
+    /// `function` or `nki_function`.
+    pub kind: &'static str,
+    /// Calls of it in the document.
+    pub calls: u64,
+    /// How many instructions, and how often they run.
+    #[serde(flatten)]
+    pub runs: Runs,
+    /// Instructions after unrolling: loops do not count, what is in them counts as often as the static loops around it
+    /// run.
+    pub unrolled: u64,
+    /// Whether that is more than [`INSTRUCTION_LIMIT`].
+    pub over_limit: bool,
+}
+
+/// Something that has a large part of all runs.
+#[derive(Clone, Debug, Serialize)]
+pub struct DominantRow {
+    /// `engine`, `opcode`, `source`, `loop` or `kernel`.
+    pub by: &'static str,
+    /// Which one.
+    pub name: String,
+    /// Its runs, as far as they are known.
+    pub runs: u64,
+    /// Runs of everything.
+    pub total: u64,
 }
 
 /// Operands of one type in one space.

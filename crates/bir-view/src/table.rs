@@ -30,6 +30,11 @@ impl Table {
         Table { heading: heading.into(), columns, rows: Vec::new(), notes: Vec::new() }
     }
 
+    /// A table without a heading.
+    pub(crate) fn bare(columns: &'static [Column]) -> Table {
+        Table::new("", columns)
+    }
+
     /// Adds a row; cells without a column are dropped.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().take(self.columns.len()).collect());
@@ -56,7 +61,9 @@ impl fmt::Display for Table {
         if self.rows.is_empty() && self.notes.is_empty() {
             return Ok(());
         }
-        writeln!(f, "\n{}", self.heading)?;
+        if !self.heading.is_empty() {
+            writeln!(f, "\n{}", self.heading)?;
+        }
         if !self.rows.is_empty() {
             let titles: Vec<String> = self.columns.iter().map(|column| column.title().to_owned()).collect();
             let width = |i: usize| {
@@ -79,4 +86,19 @@ impl fmt::Display for Table {
         }
         self.notes.iter().try_for_each(|note| writeln!(f, "  {note}"))
     }
+}
+
+/// A number of bytes: exact below 10 KiB, then with one decimal.
+pub(crate) fn amount(n: u64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    if n < 10 * 1024 {
+        return n.to_string();
+    }
+    let mut scaled = n as f64 / 1024.0;
+    let mut unit = 0;
+    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
+        scaled /= 1024.0;
+        unit += 1;
+    }
+    format!("{scaled:.1} {}", UNITS[unit])
 }

@@ -68,6 +68,15 @@ const STAGES: &[Stage] = &[
         command: &["show", "MODULE", "mm0_1_0"],
     },
     Stage {
+        shows: "Which bytes are in use when, with a picture for a report.",
+        command: &["mem", "--svg", "DIR/mem.svg", "MODULE"],
+    },
+    Stage {
+        shows: "How much the engines wait for each other, for `dot -Tsvg`.",
+        command: &["graph", "--kind", "engines", "-o", "DIR/engines.dot", "MODULE"],
+    },
+    Stage { shows: "No difference from itself.", command: &["diff", "MODULE", "MODULE"] },
+    Stage {
         shows: "A kernel as the front end hands it over: what it holds.",
         command: &["klr", "info", "KERNEL"],
     },
@@ -97,7 +106,11 @@ impl Opts {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),
                 "KERNEL" => kernel.clone(),
-                word => word.replace("DIR", &dir),
+                "DIR" => dir.clone(),
+                word => match word.strip_prefix("DIR/") {
+                    Some(file) => self.dir.join(file).display().to_string(),
+                    None => word.to_owned(),
+                },
             });
             let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
             say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;

@@ -206,7 +206,7 @@ impl<'a, 'w> Lines<'a, 'w> {
         if let Some(fields) = inst.op.fields().filter(|_| super::is_loop(&inst.op)) {
             // What a loop's line says was not published: its keys stand as in the document. spec: dumper 10
             let mut members: Vec<(&str, Vec<u8>)> = Vec::new();
-            fields.visit_written(&mut |spec, value| {
+            fields.visit_written(&mut |spec, value, _| {
                 if !matches!(value, FieldValue::Owned(_)) {
                     let mut text = Vec::new();
                     json::field(&mut text, names, &value);
@@ -219,7 +219,7 @@ impl<'a, 'w> Lines<'a, 'w> {
                 out.extend_from_slice(&text);
             }
         } else if let Some(fields) = inst.op.fields() {
-            fields.visit_written(&mut |spec, value| {
+            fields.visit_written(&mut |spec, value, _| {
                 match value {
                     // Bodies are lines of their own.
                     FieldValue::Owned(_) => return,

@@ -1,6 +1,6 @@
 //! Which instructions a dump shows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use bir::Module;
@@ -44,16 +44,20 @@ impl Scope {
 
     pub(super) fn windows(&self, module: &Module) -> Option<Windows> {
         let around = self.around.as_ref()?;
+        let wanted: HashSet<InstId> = around.insts.iter().copied().collect();
+        let blocks: HashSet<BlockId> = around.insts.iter().map(|inst| module[*inst].block).collect();
         let mut windows: Windows = HashMap::new();
-        for inst in &around.insts {
-            let block = module[*inst].block;
+        for block in blocks {
             let insts = &module[block].instructions;
-            let Some(at) = insts.iter().position(|other| other == inst) else { continue };
-            let end = at.saturating_add(around.neighbours).saturating_add(1).min(insts.len());
-            windows.entry(block).or_default().push(at.saturating_sub(around.neighbours)..end);
-        }
-        for ranges in windows.values_mut() {
-            ranges.sort_unstable_by_key(|range| range.start);
+            let ranges = windows.entry(block).or_default();
+            for (at, _) in insts.iter().enumerate().filter(|(_, inst)| wanted.contains(*inst)) {
+                let start = at.saturating_sub(around.neighbours);
+                let end = at.saturating_add(around.neighbours).saturating_add(1).min(insts.len());
+                match ranges.last_mut() {
+                    Some(last) if start <= last.end => last.end = end,
+                    _ => ranges.push(start..end),
+                }
+            }
         }
         Some(windows)
     }
@@ -75,7 +79,10 @@ impl Scope {
             return false;
         }
         windows.is_none_or(|windows| {
-            windows.get(&block).is_some_and(|ranges| ranges.iter().any(|range| range.contains(&index)))
+            windows.get(&block).is_some_and(|ranges| {
+                let next = ranges.partition_point(|range| range.end <= index);
+                ranges.get(next).is_some_and(|range| range.contains(&index))
+            })
         })
     }
 }

@@ -1,6 +1,6 @@
 //! One instruction: fields, operands, neighbours over the same bytes, dependencies, synchronisation.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use bir::enums::{SyncRefType, WaitMode};
 use bir::geometry::{LoopAxes, Overlap, Progression, Space};
@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{Cut, ShowOptions};
 use crate::json::{self, ByName};
 use crate::program::{At, Program, Touch, access_word, operand_name};
-use crate::semaphores::{self, Event, Key, What};
+use crate::semaphores::{self, Binding, Event, Key, What};
 
 /// An instruction.
 #[derive(Clone, Debug, Serialize)]
@@ -263,13 +263,21 @@ pub(super) fn views(program: &Program<'_>, insts: &[InstId], options: &ShowOptio
     let touches: Vec<Vec<Touch>> = insts.iter().map(|inst| program.own_touches(*inst)).collect();
     let mut sides = around(program, insts, &touches, options.most());
     let mut dependents = dependents(program, insts, options.most());
-    let mut events: HashMap<BlockId, HashMap<Key, Vec<Event>>> = HashMap::new();
+    let mut events: HashMap<BlockId, HashMap<Key, Timeline>> = HashMap::new();
+    let keys = keys_of(module, insts);
     let view = |at: usize| {
         let inst = insts[at];
         let instruction = &module[inst];
         // A transfer synchronises where its trigger stands.
         let block = module[program.triggers_of(inst).next().unwrap_or(inst)].block;
-        let events = events.entry(block).or_insert_with(|| semaphores::events(module, block, &|_| true));
+        let events = events.entry(block).or_insert_with(|| {
+            let lists = semaphores::events(module, block, &|key| keys.contains(&key));
+            let bound = |(key, events): (Key, Vec<Event>)| {
+                let bindings = semaphores::bindings(module, &events);
+                (key, Timeline { events, bindings })
+            };
+            lists.into_iter().map(bound).collect()
+        });
         let operands = operands(program, inst, &touches[at], std::mem::take(&mut sides[at]));
         InstView {
             at: program.at(inst),
@@ -290,6 +298,30 @@ pub(super) fn views(program: &Program<'_>, insts: &[InstId], options: &ShowOptio
         }
     };
     (0..insts.len()).map(view).collect()
+}
+
+/// What happens to a semaphore in a block, and the updates that its waits need.
+#[derive(Default)]
+struct Timeline {
+    events: Vec<Event>,
+    bindings: Vec<Option<Binding>>,
+}
+
+/// The semaphores that some instructions wait for or update, with the transfers that they start.
+fn keys_of(module: &Module, insts: &[InstId]) -> HashSet<Key> {
+    let mut keys = HashSet::new();
+    for inst in insts {
+        let blocks = match &module[*inst].op {
+            Op::DMATrigger(op) => op.dma_blocks.iter().filter_map(|block| block.id()).collect(),
+            _ => Vec::new(),
+        };
+        for owner in [*inst].into_iter().chain(blocks) {
+            let Some(sync) = &module[owner].sync_info else { continue };
+            keys.extend(sync.on_wait.iter().filter_map(|wait| Some((wait.sync_type, wait.id?))));
+            keys.extend(sync.on_update.iter().filter_map(|update| Some((update.sync_type, update.id?))));
+        }
+    }
+    keys
 }
 
 /// What touches the bytes of the operands of some instructions before and after: one pass over the program.
@@ -493,7 +525,9 @@ fn fields(module: &Module, inst: InstId) -> Vec<FieldView> {
                 FieldValue::Unset => continue,
                 FieldValue::Owned(bir::record::Owned::Blocks(blocks)) => {
                     let insts: usize = blocks.iter().map(|block| module[*block].instructions.len()).sum();
-                    format!("{} blocks with {insts} instructions", blocks.len())
+                    let plural = |n: usize| if n == 1 { "" } else { "s" };
+                    let (n, blocks) = (blocks.len(), plural(blocks.len()));
+                    format!("{n} block{blocks} with {insts} instruction{}", plural(insts))
                 }
                 value => json::text(|out| json::field(out, &ByName(module), &value)),
             };
@@ -530,26 +564,26 @@ fn transfer_views(program: &Program<'_>, inst: InstId, most: usize) -> Cut<Trans
     views
 }
 
-fn waits(program: &Program<'_>, inst: InstId, events: &HashMap<Key, Vec<Event>>) -> Vec<WaitView> {
+fn waits(program: &Program<'_>, inst: InstId, events: &HashMap<Key, Timeline>) -> Vec<WaitView> {
     let module = program.module;
     let index = program.names().index(inst);
     let Some(sync) = &module[inst].sync_info else { return Vec::new() };
     let mut seen: HashMap<Key, usize> = HashMap::new();
     let view = |wait: &bir::records::SyncWait| {
         let key = wait.id.map(|id| (wait.sync_type, id));
-        let list = key.and_then(|key| events.get(&key)).map_or(&[][..], |list| list);
+        let timeline = key.and_then(|key| events.get(&key));
+        let list = timeline.map_or(&[][..], |timeline| &timeline.events);
         // The n-th wait of this instruction for this semaphore.
         let nth = key.map_or(0, |key| {
             let nth = seen.entry(key).or_default();
             *nth += 1;
             *nth - 1
         });
-        let own = |event: &&(usize, &Event)| {
-            matches!(event.1.what, What::Wait { .. }) && event.1.inst == inst && Some(event.1.index) == index
+        let own = |(_, event): &(usize, &Event)| {
+            matches!(event.what, What::Wait { .. }) && event.inst == inst && Some(event.index) == index
         };
-        let indexed: Vec<(usize, &Event)> = list.iter().enumerate().collect();
-        let at = indexed.iter().filter(own).nth(nth).map(|(at, _)| *at);
-        let binding = at.and_then(|at| semaphores::binding(module, list, at));
+        let at = list.iter().enumerate().filter(own).nth(nth).map(|(at, _)| at);
+        let binding = at.and_then(|at| timeline?.bindings[at]);
         let producer = binding.map(|binding| &list[binding.event]);
         let from = wait.from.map(|from| module.str(from).to_owned());
         let remark = remark(module, wait, list, at, producer, binding.is_some_and(|b| b.certain));
@@ -603,7 +637,7 @@ fn remark(
 fn updates(
     program: &Program<'_>,
     inst: InstId,
-    events: &HashMap<Key, Vec<Event>>,
+    events: &HashMap<Key, Timeline>,
     most: usize,
 ) -> Vec<UpdateView> {
     let module = program.module;
@@ -616,17 +650,15 @@ fn updates(
         let Some(sync) = &module[owner].sync_info else { continue };
         for update in &sync.on_update {
             let key = update.id.map(|id| (update.sync_type, id)).filter(|_| update.target_core.is_none());
-            let list = key.and_then(|key| events.get(&key)).map_or(&[][..], |list| list);
+            let timeline = key.and_then(|key| events.get(&key));
+            let list = timeline.map_or(&[][..], |timeline| &timeline.events);
             let own = |event: &Event| matches!(event.what, What::Update { .. }) && event.inst == owner;
             let at = list.iter().position(own);
             let mut waiters = Cut::default();
-            if let Some(at) = at {
-                for (i, event) in list.iter().enumerate() {
-                    let binds = matches!(event.what, What::Wait { .. })
-                        && semaphores::binding(module, list, i).is_some_and(|binding| binding.event == at);
-                    if binds {
-                        waiters.push(most, || program.at(event.inst));
-                    }
+            let bindings = timeline.map_or(&[][..], |timeline| &timeline.bindings);
+            for (event, binding) in list.iter().zip(bindings) {
+                if binding.is_some_and(|binding| Some(binding.event) == at) {
+                    waiters.push(most, || program.at(event.inst));
                 }
             }
             views.push(UpdateView {
@@ -740,7 +772,7 @@ fn because(
             found.push(Because {
                 first: operand_name(a.list, a.index),
                 second: operand_name(b.list, b.index),
-                bytes: common(program.module, a, b),
+                bytes: common(program.module, program.footprints.target().psum_bank_bytes as i64, a, b),
                 certain: overlap == Overlap::Yes,
             });
         }
@@ -749,8 +781,8 @@ fn because(
 }
 
 /// The common box in words: `x_sb_0: SB[0..128) x bytes [0..4)`.
-fn common(module: &Module, a: &Touch, b: &Touch) -> String {
-    let (partitions, bytes) = a.footprint.common_box(&b.footprint);
+fn common(module: &Module, bank_bytes: i64, a: &Touch, b: &Touch) -> String {
+    let (partitions, mut bytes) = a.footprint.common_box(&b.footprint);
     let name = match (a.footprint.location, b.footprint.location) {
         (Some(a), Some(b)) if a != b => {
             format!("{} and {}", module.str(module[a].name), module.str(module[b].name))
@@ -760,7 +792,12 @@ fn common(module: &Module, a: &Touch, b: &Touch) -> String {
     };
     let space = space_word(a.footprint.space);
     let mut text = format!("{name}: ");
-    if a.footprint.space.is_on_chip() {
+    if a.footprint.space == Space::Psum && bank_bytes > 0 {
+        // As footprints print: within the first bank.
+        let bank = bytes.start.div_euclid(bank_bytes);
+        bytes = bytes.start - bank * bank_bytes..bytes.end - bank * bank_bytes;
+        text += &format!("PSUM bank {bank} [{}..{}) x ", partitions.start, partitions.end);
+    } else if a.footprint.space.is_on_chip() {
         text += &format!("{space}[{}..{}) x ", partitions.start, partitions.end);
     }
     let end =

@@ -169,6 +169,7 @@ pub(super) fn semaphore(program: &Program<'_>, key: Key, options: &ShowOptions) 
             continue;
         }
         let mut cut = Cut::default();
+        let bindings = semaphores::bindings(module, &events);
         for (i, event) in events.iter().enumerate() {
             if matches!(event.what, What::Update { .. }) && !engines.contains(&module[event.inst].engine) {
                 engines.push(module[event.inst].engine);
@@ -179,8 +180,7 @@ pub(super) fn semaphore(program: &Program<'_>, key: Key, options: &ShowOptions) 
                     What::Wait { mode, value, .. } => ("wait", mode.text(&module.names), Some(value)),
                     What::Reset => ("reset", "", None),
                 };
-                let producer =
-                    semaphores::binding(module, &events, i).map(|binding| events[binding.event].inst);
+                let producer = bindings[i].map(|binding| events[binding.event].inst);
                 EventView {
                     at: program.at(event.inst),
                     what,

@@ -119,8 +119,8 @@ fn inst(view: &InstView, paint: Paint) -> String {
     let rows: Vec<[String; 2]> =
         set.map(|field| [format!("{} = {}", field.key, field.value), paint.dim(field.meaning)]).collect();
     page.put("fields", columns(&rows));
-    let defaults: Vec<&str> =
-        view.fields.iter().filter(|field| field.default).map(|field| field.key).collect();
+    let defaults = view.fields.iter().filter(|field| field.default);
+    let defaults: Vec<String> = defaults.map(|field| format!("{}={}", field.key, field.value)).collect();
     if !defaults.is_empty() {
         let lines = wrap(&format!("at their defaults: {}", defaults.join(", ")), 96 - LABEL);
         page.put(if rows.is_empty() { "fields" } else { "" }, lines.iter().map(|line| paint.dim(line)));

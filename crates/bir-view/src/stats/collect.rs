@@ -12,8 +12,8 @@ use hashbrown::HashMap;
 
 use super::memory::{self, Dram, DramUse, Memory, Unplaced};
 use super::{
-    EdgeRow, EngineRow, InstructionRow, LoopKind, LoopRow, ModuleFacts, OperandRow, QueueRow, Runs,
-    SemaphoreRow, SourceRow, Stats, TensorRow,
+    DominantRow, EdgeRow, EngineRow, INSTRUCTION_LIMIT, InstructionRow, KernelRow, LoopKind, LoopRow,
+    ModuleFacts, OperandRow, QueueRow, Runs, SemaphoreRow, SourceRow, Stats, TensorRow,
 };
 use crate::features::{FeatureUse, mask, needed};
 
@@ -28,8 +28,11 @@ use crate::features::{FeatureUse, mask, needed};
 pub fn stats(module: &Module, largest: usize) -> Stats {
     let mut collector = Collector::new(module);
     for function in module.functions() {
-        let walk = Walk { function: Some(function), depth: 0, runs: Some(1) };
+        let walk = Walk { function: Some(function), depth: 0, runs: Some(1), unrolled: 1 };
+        let before = collector.total;
+        collector.unrolled = 0;
         collector.blocks(&module[function].blocks, walk, Holder::Function(function));
+        collector.kernels.push((function, collector.total.since(before), collector.unrolled));
     }
     let instructions = collector.total.count;
     for queue in module.queues() {
@@ -47,6 +50,8 @@ struct Walk {
     depth: usize,
     /// Runs of the block for each call of the function.
     runs: Option<u64>,
+    /// Copies of the block after unrolling.
+    unrolled: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,6 +102,10 @@ struct Collector<'a> {
     op_fields: HashMap<InstructionType, OpFields>,
     used: FeatureUse,
     blocks: usize,
+    /// Instructions of the function after unrolling, so far.
+    unrolled: u64,
+    kernels: Vec<(bir::ids::FuncId, Runs, u64)>,
+    calls: HashMap<bir::ids::FuncId, u64>,
 }
 
 impl<'a> Collector<'a> {
@@ -116,17 +125,20 @@ impl<'a> Collector<'a> {
             op_fields: HashMap::new(),
             used: FeatureUse::default(),
             blocks: 0,
+            unrolled: 0,
+            kernels: Vec::new(),
+            calls: HashMap::new(),
         }
     }
 
     /// The blocks of a function or of a loop body.
     fn blocks(&mut self, blocks: &'a [BlockId], walk: Walk, holder: Holder) {
-        let mut loops = back_edges(self.module, blocks, holder).into_iter().peekable();
+        let mut loops = crate::loops::back_edges(self.module, blocks, holder).into_iter().peekable();
         let mut open: Vec<(usize, usize, Runs)> = Vec::new();
         for (at, &block) in blocks.iter().enumerate() {
             self.blocks += 1;
-            while let Some(lowered) = loops.next_if(|lowered| lowered.first == at) {
-                open.push((lowered.last, self.loops.len(), self.total));
+            while let Some((_, last)) = loops.next_if(|(first, _)| *first == at) {
+                open.push((last, self.loops.len(), self.total));
                 let name = self.name(self.module[block].name);
                 self.open_loop(LoopKind::Blocks, name, walk, walk.depth + open.len(), None, None);
             }
@@ -147,6 +159,9 @@ impl<'a> Collector<'a> {
         let module = self.module;
         let inst = &module[id];
         self.count(inst, walk.runs);
+        if !matches!(inst.op, Op::Loop(_) | Op::DynamicForLoop(_) | Op::DoWhile(_)) {
+            self.unrolled = self.unrolled.saturating_add(walk.unrolled);
+        }
         match &inst.op {
             Op::DMATrigger(trigger) => {
                 // A block that several triggers name runs for each of them.
@@ -158,7 +173,12 @@ impl<'a> Collector<'a> {
             }
             Op::CustomOp(_) => self.used.custom_ops += 1,
             Op::SwitchQueueInstance(_) => self.used.queue_switches += 1,
-            Op::Call(_) => self.used.calls += 1,
+            Op::Call(call) => {
+                self.used.calls += 1;
+                if let Some(callee) = call.target.and_then(|target| target.id()) {
+                    *self.calls.entry(callee).or_default() += 1;
+                }
+            }
             _ => {}
         }
         if let Some(queue) = self.queue_of(inst) {
@@ -197,7 +217,10 @@ impl<'a> Collector<'a> {
         let name = self.name(axis.filter(|axis| *axis != Sym::EMPTY).unwrap_or(inst.name));
         let (row, before) = (self.loops.len(), self.total);
         self.open_loop(kind, name, walk, walk.depth + 1, trips, iterations);
-        let inside = Walk { depth: walk.depth + 1, runs: iterations, ..walk };
+        // Loops that end by a run-time value are not unrolled.
+        let copies = if kind == LoopKind::Loop { trips.unwrap_or(1) } else { 1 };
+        let unrolled = walk.unrolled.saturating_mul(copies);
+        let inside = Walk { depth: walk.depth + 1, runs: iterations, unrolled, ..walk };
         self.blocks(inst.body(), inside, Holder::Inst(id));
         self.loops[row].runs = self.total.since(before);
     }
@@ -264,11 +287,8 @@ impl<'a> Collector<'a> {
     fn count(&mut self, inst: &Instruction, runs: Option<u64>) {
         self.total.add(runs);
         self.instructions.entry((inst.opcode(), inst.engine)).or_default().add(runs);
-        if let Some(debug) = &inst.debug
-            && (debug.lineno, debug.op_name) != (None, None)
-        {
-            self.source.entry((debug.lineno, debug.op_name)).or_default().add(runs);
-        }
+        let place = inst.debug.as_ref().map_or((None, None), |debug| (debug.lineno, debug.op_name));
+        self.source.entry(place).or_default().add(runs);
         for (list, _, operand) in inst.operands() {
             let bytes = self.bytes(operand);
             let traffic = self.operands.entry((dtype(operand), self.space(operand))).or_default();
@@ -377,7 +397,7 @@ impl<'a> Collector<'a> {
             sum.uncounted += runs.uncounted;
         }
         let features = needed(module, self.used);
-        Stats {
+        let mut stats = Stats {
             module: self.facts(instructions),
             instructions: sorted(
                 self.instructions.iter().map(|((opcode, engine), runs)| InstructionRow {
@@ -429,9 +449,27 @@ impl<'a> Collector<'a> {
             tensors: self.tensors(largest),
             feature_bits: format!("{:#x}", mask(&features)),
             features,
+            kernels: self.kernel_rows(),
+            instruction_limit: INSTRUCTION_LIMIT,
+            dominant: Vec::new(),
             queues: self.queues,
             loops: self.loops,
-        }
+        };
+        stats.dominant = dominant(&stats, self.total.runs);
+        stats
+    }
+
+    fn kernel_rows(&self) -> Vec<KernelRow> {
+        let module = self.module;
+        let row = |(function, runs, unrolled): &(bir::ids::FuncId, Runs, u64)| KernelRow {
+            name: self.name(module[*function].name),
+            kind: if module[*function].nki { "nki_function" } else { "function" },
+            calls: self.calls.get(function).copied().unwrap_or(0),
+            runs: *runs,
+            unrolled: *unrolled,
+            over_limit: *unrolled > INSTRUCTION_LIMIT,
+        };
+        sorted(self.kernels.iter().map(row), |row| Reverse(row.unrolled))
     }
 
     fn facts(&self, instructions: u64) -> ModuleFacts {
@@ -557,6 +595,44 @@ fn dtype(operand: &Argument) -> Option<Dtype> {
     }
 }
 
+/// What has the largest part of all runs, of each kind.
+fn dominant(stats: &Stats, total: u64) -> Vec<DominantRow> {
+    let mut rows = Vec::new();
+    let mut add = |by, most: Option<(u64, String)>| {
+        if let Some((runs, name)) = most.filter(|(runs, _)| *runs > 0) {
+            rows.push(DominantRow { by, name, runs, total });
+        }
+    };
+    // Of equal ones the first is taken.
+    let first = |a: &(u64, String), b: &(u64, String)| a.0.cmp(&b.0).then(std::cmp::Ordering::Greater);
+    add("engine", stats.engines.iter().map(|row| (row.runs.runs, row.engine.clone())).max_by(first));
+    add("opcode", {
+        let mut opcodes: BTreeMap<&str, u64> = BTreeMap::new();
+        for row in &stats.instructions {
+            let sum = opcodes.entry(&row.opcode).or_default();
+            *sum = sum.saturating_add(row.runs.runs);
+        }
+        opcodes.into_iter().map(|(opcode, runs)| (runs, opcode.to_owned())).max_by(first)
+    });
+    let sources = stats.source.iter().filter(|row| row.line.is_some() || row.operation.is_some());
+    add(
+        "source",
+        sources
+            .map(|row| {
+                let line = row.line.map(|line| format!("line {line}"));
+                let name: Vec<String> = line.into_iter().chain(row.operation.clone()).collect();
+                (row.runs.runs, name.join(", "))
+            })
+            .max_by(first),
+    );
+    let outer = stats.loops.iter().filter(|row| row.depth == 1);
+    add("loop", outer.map(|row| (row.runs.runs, row.name.clone())).max_by(first));
+    if stats.kernels.len() > 1 {
+        add("kernel", stats.kernels.iter().map(|row| (row.runs.runs, row.name.clone())).max_by(first));
+    }
+    rows
+}
+
 fn sorted<T, K: Ord>(rows: impl Iterator<Item = T>, key: impl Fn(&T) -> K) -> Vec<T> {
     let mut rows: Vec<T> = rows.collect();
     rows.sort_by_cached_key(key);
@@ -573,52 +649,6 @@ fn trip_count(lb: i64, ub: i64, stride: i64) -> Option<u64> {
         _ => 0,
     };
     u64::try_from(trips).ok()
-}
-
-/// Blocks from `first` to `last` of one list, which a branch of the last one leads back through.
-struct Lowered {
-    first: usize,
-    last: usize,
-}
-
-/// Lowered loops: branches to the block itself or an earlier one of the same list. Ranges that cross each other
-/// become one. Sorted, outer before inner.
-fn back_edges(module: &Module, blocks: &[BlockId], holder: Holder) -> Vec<Lowered> {
-    let mut positions: Option<HashMap<BlockId, usize>> = None;
-    let mut loops: Vec<Lowered> = Vec::new();
-    for (last, &block) in blocks.iter().enumerate() {
-        for inst in &module[block].instructions {
-            let targets = match &module[inst].op {
-                Op::CompareAndBranch(branch) => [branch.on_true, branch.on_false],
-                Op::UnconditionalBranch(branch) => [branch.target, None],
-                _ => continue,
-            };
-            for target in targets.into_iter().flatten().filter_map(|target| target.id()) {
-                if module[target].holder != holder {
-                    continue;
-                }
-                let positions = positions.get_or_insert_with(|| {
-                    blocks.iter().enumerate().map(|(at, block)| (*block, at)).collect()
-                });
-                if let Some(&first) = positions.get(&target)
-                    && first <= last
-                {
-                    loops.push(Lowered { first, last });
-                }
-            }
-        }
-    }
-    // Every engine of a block may have a branch of its own.
-    loops.sort_by_key(|lowered| (lowered.first, Reverse(lowered.last)));
-    loops.dedup_by_key(|lowered| (lowered.first, lowered.last));
-    let mut nested: Vec<Lowered> = Vec::with_capacity(loops.len());
-    for lowered in loops {
-        match nested.iter_mut().rfind(|outer| lowered.first <= outer.last) {
-            Some(outer) if lowered.last > outer.last => outer.last = lowered.last,
-            _ => nested.push(lowered),
-        }
-    }
-    nested
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{LoopKind, OperandRow, Runs, Stats};
 use crate::table::Column::{Left, Right};
-use crate::table::Table;
+use crate::table::{Table, amount};
 
 /// Text of some statistics. See [`Stats::text`].
 pub struct Text<'a> {
@@ -23,6 +23,8 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.module(f)?;
         let tables = [
+            self.dominant(),
+            self.kernels(),
             self.instructions(),
             self.engines(),
             self.loops(),
@@ -71,6 +73,49 @@ impl Text<'_> {
             )?;
         }
         Ok(())
+    }
+
+    fn dominant(&self) -> Table {
+        const COLUMNS: &[Col] = &[Left(""), Left("most runs"), Right("runs"), Right("of all")];
+        let mut table = Table::new("What dominates", COLUMNS);
+        table.rows(&self.stats.dominant, 0, |row| {
+            [row.by.to_owned(), row.name.clone(), row.runs.to_string(), percent(row.runs, Some(row.total))]
+        });
+        table
+    }
+
+    fn kernels(&self) -> Table {
+        const COLUMNS: &[Col] = &[
+            Left("kernel"),
+            Left("kind"),
+            Right("calls"),
+            Right("count"),
+            Right("runs"),
+            Right("unrolled"),
+            Right("of limit"),
+        ];
+        let limit = self.stats.instruction_limit;
+        let mut table = Table::new("By kernel", COLUMNS);
+        table.rows(&self.stats.kernels, self.top, |row| {
+            let share = row.unrolled as f64 * 100.0 / limit as f64;
+            [
+                row.name.clone(),
+                if row.kind == "function" { "function".into() } else { "NKI".into() },
+                row.calls.to_string(),
+                row.runs.count.to_string(),
+                runs(row.runs),
+                row.unrolled.to_string(),
+                if row.unrolled > 0 && share < 0.1 { "< 0.1 %".into() } else { format!("{share:.1} %") },
+            ]
+        });
+        let over = self.stats.kernels.iter().filter(|row| row.over_limit).count() as u64;
+        if over > 0 {
+            table.notes.push(format!(
+                "{} more than {limit} instructions after unrolling, which compilers refuse (NCC_EVRF007)",
+                if over == 1 { "one has".to_owned() } else { format!("{over} have") }
+            ));
+        }
+        table
     }
 
     fn instructions(&self) -> Table {
@@ -128,7 +173,7 @@ impl Text<'_> {
 
     fn source(&self) -> Table {
         const COLUMNS: &[Col] = &[Right("line"), Left("operation"), Right("count"), Right("runs")];
-        let mut table = Table::new("By source line", COLUMNS);
+        let mut table = Table::new("By source line; - where no debug record says it", COLUMNS);
         table.rows(&self.stats.source, self.top, |row| {
             [
                 row.line.map_or_else(|| "-".into(), |line| line.to_string()),
@@ -152,14 +197,14 @@ impl Text<'_> {
         let mut table = Table::new("Operands", COLUMNS);
         let has_bytes = |row: &OperandRow| !matches!(&*row.space, "register" | "immediate");
         table.rows(&self.stats.operands, self.top, |row| {
-            let amount = |n: u64| if has_bytes(row) { bytes(n) } else { "-".into() };
+            let known = |n: u64| if has_bytes(row) { amount(n) } else { "-".into() };
             [
                 or_dash(&row.dtype),
                 row.space.clone(),
                 row.reads.to_string(),
                 row.writes.to_string(),
-                amount(row.bytes_read),
-                amount(row.bytes_written),
+                known(row.bytes_read),
+                known(row.bytes_written),
             ]
         });
         table
@@ -215,7 +260,7 @@ impl Text<'_> {
             [
                 row.kind.clone(),
                 row.locations.to_string(),
-                bytes(row.bytes),
+                amount(row.bytes),
                 percent(row.bytes, dram.core_bytes),
             ]
         });
@@ -226,7 +271,7 @@ impl Text<'_> {
         const COLUMNS: &[Col] = &[Left("space"), Right("locations"), Right("bytes")];
         let mut table = Table::new("Not placed yet", COLUMNS);
         table.rows(&self.stats.memory.unplaced, self.top, |row| {
-            [row.space.clone(), row.locations.to_string(), bytes(row.bytes)]
+            [row.space.clone(), row.locations.to_string(), amount(row.bytes)]
         });
         table
     }
@@ -251,7 +296,7 @@ impl Text<'_> {
                 row.instances.to_string(),
                 row.dma_blocks.to_string(),
                 row.descriptors.to_string(),
-                bytes(row.bytes),
+                amount(row.bytes),
                 row.uses.to_string(),
             ]
         });
@@ -304,7 +349,7 @@ impl Text<'_> {
                 or_dash(&row.dtype),
                 shape.join("x"),
                 row.locations.to_string(),
-                bytes(row.bytes),
+                amount(row.bytes),
             ]
         });
         table
@@ -348,21 +393,6 @@ fn known(n: Option<u64>) -> String {
 
 fn or_dash(text: &Option<String>) -> String {
     text.clone().unwrap_or_else(|| "-".into())
-}
-
-/// Exact below 10 KiB, then with one decimal.
-fn bytes(n: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if n < 10 * 1024 {
-        return n.to_string();
-    }
-    let mut scaled = n as f64 / 1024.0;
-    let mut unit = 0;
-    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    format!("{scaled:.1} {}", UNITS[unit])
 }
 
 fn percent(part: u64, whole: Option<u64>) -> String {

@@ -2,7 +2,12 @@
 
 #[path = "../../../bir-json/tests/it/arbitrary/mod.rs"]
 mod arbitrary;
+mod brute;
+mod diff;
 mod dump;
+mod graph;
+mod mem;
+mod show;
 mod stats;
 
 use std::fs;

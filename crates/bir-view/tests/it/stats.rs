@@ -141,3 +141,37 @@ fn generated_descriptors_need_features() {
     assert_eq!(bits("float32"), "0x1000");
     assert_eq!(bits("float16"), "0x9000");
 }
+
+/// spec: verify MOD-08. Loops themselves do not count, static ones multiply, dynamic ones count once.
+#[test]
+fn unrolled_instructions_are_counted_by_kernel() {
+    let stats = read(PROGRAM);
+    let row = &stats.kernels[0];
+    // Entry: a branch; 8 x load; 8 x 4 x two; three in dynamic loops and lowered blocks; two in Spin; one in End.
+    assert_eq!((&*row.name, row.kind, row.unrolled), ("main", "function", 1 + 8 + 64 + 2 + 2 + 1));
+    assert!(!row.over_limit);
+    let case = read("../../tests/data/cases/count-limit-sdk987/bad.json");
+    assert_eq!((case.kernels[0].unrolled, case.kernels[0].over_limit), (8_658_944, true));
+    assert!(case.text(0).to_string().contains("NCC_EVRF007"));
+    let good = read("../../tests/data/cases/count-limit-sdk987/good.json");
+    assert_eq!((good.kernels[0].unrolled, good.kernels[0].over_limit), (4_329_472, false));
+}
+
+#[test]
+fn what_dominates_is_said() {
+    let stats = read(PROGRAM);
+    let rows: Vec<_> = stats.dominant.iter().map(|row| (row.by, &*row.name, row.runs)).collect();
+    assert!(rows.contains(&("loop", "i", 80)), "{rows:?}");
+    assert!(rows.iter().all(|(.., runs)| *runs > 0));
+    assert!(stats.dominant.iter().all(|row| row.runs <= row.total));
+}
+
+/// Nothing is left out of the table of places: what has no record is a row.
+#[test]
+fn every_instruction_has_a_place_in_the_source_table() {
+    let stats = read(PROGRAM);
+    let sum: u64 = stats.source.iter().map(|row| row.runs.count).sum();
+    let all: u64 = stats.instructions.iter().map(|row| row.runs.count).sum();
+    assert_eq!(sum, all);
+    assert!(stats.source.iter().any(|row| row.line.is_none() && row.operation.is_none()));
+}
