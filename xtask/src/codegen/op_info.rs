@@ -97,11 +97,8 @@ fn select(op: &Op, conditions: &mut Conditions<'_>) -> Result<Option<String>> {
             _ => bail!("{}: two generations", entry.when),
         };
         let when = conditions.condition(op, &rest.join(" and "))?;
-        let _ = writeln!(
-            rows,
-            "Select {{ when: {when}, generation: {generation}, words: &{:?} }},",
-            entry.words
-        );
+        let _ =
+            writeln!(rows, "Select {{ when: {when}, generation: {generation}, words: &{:?} }},", entry.words);
     }
     Ok((!rows.is_empty()).then(|| format!("&[{rows}]")))
 }
