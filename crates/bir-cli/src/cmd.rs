@@ -3,6 +3,8 @@
 mod asm;
 mod completions;
 mod demo;
+mod dump;
+mod klr;
 mod man;
 mod objdump;
 mod roundtrip;
@@ -14,9 +16,11 @@ use crate::report::{Context, Result};
 pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
+    Dump(dump::Opts),
     Stats(stats::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
+    Klr(klr::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -45,9 +49,11 @@ impl Command {
         match self {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
+            Command::Dump(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
+            Command::Klr(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

@@ -4,6 +4,7 @@ mod accesses;
 mod canonical;
 mod codec;
 mod dependencies;
+mod duplicates;
 mod expr;
 mod instruction;
 mod legacy;
@@ -24,6 +25,7 @@ pub use oddities::{Oddities, Oddity, OddityKind};
 
 use crate::error::{ReadError, ReadErrorKind, Result};
 use crate::lexer::Lexer;
+use duplicates::Duplicates;
 use resolve::{RawEdge, SymMap};
 
 /// What to do with a reference to an object that does not exist.
@@ -113,21 +115,37 @@ fn read_document(text: &[u8], options: &ReadOptions, progress: &mut dyn FnMut(us
     let text = utf8(text)?;
     progress(text.len());
     let mut reader = Reader::new(text, *options, progress);
-    let wrapped = reader.document()?;
-    reader.lexer.end()?;
-    reader.check_versions()?;
-    reader.resolve()?;
-    if options.strict
-        && let Some(oddity) = reader.oddities.first_strict()
-    {
-        return Err(ReadErrorKind::Strict(oddity.message.clone()).at(oddity.offset));
+    let outcome = reader.load();
+    let again = reader.again || outcome.as_ref().is_err_and(|error| !error.kind.is_syntax());
+    if !again {
+        return outcome;
     }
-    let Reader { module, positions, oddities, .. } = reader;
-    Ok(Loaded { module, positions, oddities, wrapped })
+    // Objects that do not count may have been read, or the error may be in one of them.
+    let wrong_body = reader.wrong_body;
+    let Ok(duplicates) = Duplicates::find(text) else { return outcome };
+    if duplicates.is_empty() && !wrong_body {
+        return outcome;
+    }
+    // What was read so far makes room.
+    drop((outcome, reader));
+    let text = duplicates.blank(text);
+    let mut reader = Reader::new(&text, *options, progress);
+    reader.careful = true;
+    for (at, key) in duplicates.repeated() {
+        reader.oddity(OddityKind::DuplicateKey, at, || format!("duplicate key `{key}`"));
+    }
+    reader.load()
 }
 
 pub(crate) fn utf8(text: &[u8]) -> Result<&str> {
     std::str::from_utf8(text).map_err(|error| ReadErrorKind::Utf8.at(error.valid_up_to()))
+}
+
+/// Offsets of the first expression, and of the first one that only version 1 has.
+#[derive(Clone, Copy, Default)]
+struct FirstExprs {
+    any: Option<usize>,
+    version_1: Option<usize>,
 }
 
 /// State of pass 1, and what it leaves to pass 2.
@@ -140,9 +158,13 @@ pub(crate) struct Reader<'a> {
     options: ReadOptions,
     positions: Positions,
     version: Option<u32>,
-    /// Offsets of the first expression, and of the first one that only version 1 has.
-    first_expr: Option<usize>,
-    first_v1_expr: Option<usize>,
+    first_exprs: FirstExprs,
+    /// A key stands twice in an object, or blocks were read that are no body: the document needs another reading.
+    pub(crate) again: bool,
+    /// Blocks were read, or could not be read, that may be no body.
+    wrong_body: bool,
+    /// This is that other reading.
+    careful: bool,
     /// Owner of the blocks that are read, and the function or queue around it.
     holder: Holder,
     outermost: Holder,
@@ -155,6 +177,8 @@ pub(crate) struct Reader<'a> {
     /// Queues by name, those that were only named included; and those that were read.
     queue_table: SymMap<QueueId>,
     queues_read: hashbrown::HashSet<QueueId>,
+    /// Whether a function was read that is no NKI function.
+    function_read: bool,
     /// Instructions of all functions by name; those of main come first.
     inst_table: SymMap<InstId>,
     /// Instructions that name blocks, instructions or functions.
@@ -179,6 +203,8 @@ pub(crate) struct Reader<'a> {
     /// Block and opcode of the instruction that is read.
     current_block: BlockId,
     current_opcode: InstructionType,
+    /// The channel of the collective that is read is an expression, the older form.
+    channel_is_expr: bool,
     /// Blocks of a body that were read before the opcode.
     body: Option<instruction::Body>,
 }
@@ -240,8 +266,10 @@ impl<'a> Reader<'a> {
             options,
             positions: Positions::default(),
             version: None,
-            first_expr: None,
-            first_v1_expr: None,
+            first_exprs: FirstExprs::default(),
+            again: false,
+            wrong_body: false,
+            careful: false,
             holder: Holder::Function(Id::new(0)),
             outermost: Holder::Function(Id::new(0)),
             locations: SymMap::default(),
@@ -250,6 +278,7 @@ impl<'a> Reader<'a> {
             early_names: Vec::new(),
             queue_table: SymMap::default(),
             queues_read: hashbrown::HashSet::new(),
+            function_read: false,
             inst_table: SymMap::default(),
             pending: Vec::new(),
             searches: 0,
@@ -263,8 +292,27 @@ impl<'a> Reader<'a> {
             set_has_class: false,
             current_block: Id::new(0),
             current_opcode: InstructionType::Generic,
+            channel_is_expr: false,
             body: None,
         }
+    }
+
+    fn load(&mut self) -> Result<Loaded> {
+        let wrapped = self.document()?;
+        self.lexer.end()?;
+        self.check_versions()?;
+        self.resolve()?;
+        if self.options.strict
+            && let Some(oddity) = self.oddities.first_strict()
+        {
+            return Err(ReadErrorKind::Strict(oddity.message.clone()).at(oddity.offset));
+        }
+        Ok(Loaded {
+            module: std::mem::take(&mut self.module),
+            positions: std::mem::take(&mut self.positions),
+            oddities: std::mem::take(&mut self.oddities),
+            wrapped,
+        })
     }
 
     /// Tells how far the reader is, when it is time to.
@@ -285,6 +333,7 @@ impl<'a> Reader<'a> {
         // The first key of importance tells: a wrapper has `module`, a bare module has `functions`.
         let (mut bare, mut wrapped) = (false, false);
         self.each_member(|r, key, _| {
+            r.again |= wrapped && key == "module";
             match &*key {
                 "functions" if !wrapped => bare = true,
                 "module" if !wrapped => {
@@ -423,6 +472,7 @@ impl<'a> Reader<'a> {
             }
             Ok(true)
         })?;
+        self.again |= record.extra_mut().is_some_and(|extra| extra.sort());
         self.check_required(T::SPECS, const { required(T::SPECS) }, seen, start);
         Ok(())
     }
@@ -445,7 +495,10 @@ impl<'a> Reader<'a> {
                 None => self.unknown_op_member(member, extra)?,
             }
         }
-        let start = self.positions.insts.last().map_or(0, |at| *at as usize);
+        let start = match self.holder {
+            Holder::Inst(inst) => self.positions.inst(inst).unwrap_or(0),
+            _ => 0,
+        };
         self.check_required(T::SPECS, const { required(T::SPECS) }, seen, start);
         Ok(op)
     }
@@ -456,7 +509,7 @@ impl<'a> Reader<'a> {
         let kind = match self.current_opcode {
             // All keys of an op that nobody knows are its content.
             InstructionType::Other(_) => {
-                extra.insert(&member.key, value);
+                extra.push(&member.key, value);
                 return Ok(());
             }
             opcode if legacy::is_legacy_key(opcode, &member.key) => OddityKind::LegacyForm,
@@ -476,17 +529,12 @@ impl<'a> Reader<'a> {
         value: Value,
     ) {
         let Some(extra) = own.or(given) else { return };
-        let again = extra.members().get(key).is_some();
-        extra.insert(key, value);
-        if again {
-            self.oddity(OddityKind::DuplicateKey, at, || format!("duplicate key `{key}`"));
-        } else {
-            self.oddity(kind, at, || match kind {
-                OddityKind::Misfit => format!("the value of `{key}` does not fit its type"),
-                OddityKind::LegacyForm => format!("older key `{key}`"),
-                _ => format!("unknown member `{key}`"),
-            });
-        }
+        extra.push(key, value);
+        self.oddity(kind, at, || match kind {
+            OddityKind::Misfit => format!("the value of `{key}` does not fit its type"),
+            OddityKind::LegacyForm => format!("older key `{key}`"),
+            _ => format!("unknown member `{key}`"),
+        });
     }
 
     fn check_required(&mut self, specs: &'static [FieldSpec], required: u64, seen: u64, start: usize) {
@@ -508,6 +556,8 @@ impl<'a> Reader<'a> {
         seen: &mut u64,
         extra: Option<&mut Extra>,
     ) -> Result<()> {
+        self.again |= *seen >> index & 1 == 1;
+        *seen |= 1 << index;
         if index == T::TAG {
             return match self.lexer.peek() {
                 b'"' => self.lexer.string().map(drop),
@@ -515,11 +565,6 @@ impl<'a> Reader<'a> {
                 _ => self.lexer.wrong_type("a string"),
             };
         }
-        if *seen >> index & 1 == 1 {
-            self.oddity(OddityKind::DuplicateKey, key_at, || format!("duplicate key `{key}`"));
-            record.reset(index);
-        }
-        *seen |= 1 << index;
         if self.lexer.peek() == b'n' {
             self.lexer.literal("null")?;
             if !T::SPECS[index].null_ok {
@@ -528,40 +573,25 @@ impl<'a> Reader<'a> {
             record.read_null(index);
             return Ok(());
         }
-        let (value_at, depth) = (self.lexer.pos(), self.lexer.depth());
+        if T::MISFIT >> index & 1 == 0 {
+            return record.read_field(index, self);
+        }
+        let (value_at, depth, exprs) = (self.lexer.pos(), self.lexer.depth(), self.first_exprs);
         let Err(error) = record.read_field(index, self) else { return Ok(()) };
         if error.kind.is_syntax() || matches!(error.kind, ReadErrorKind::Limit { .. }) {
             return Err(error);
         }
         self.lexer.seek(value_at);
         self.lexer.set_depth(depth);
+        self.first_exprs = exprs;
         record.reset(index);
-        if T::MISFIT >> index & 1 == 1 {
-            let value = self.value()?;
-            self.keep(record.extra_mut(), extra, OddityKind::Misfit, key, key_at, value);
-            return Ok(());
-        }
-        if self.is_superseded(key)? {
-            return self.lexer.skip_value();
-        }
-        Err(error)
+        let value = self.value()?;
+        self.keep(record.extra_mut(), extra, OddityKind::Misfit, key, key_at, value);
+        Ok(())
     }
 
     fn misplaced_null(&mut self, key: &str, at: usize) {
         self.oddity(OddityKind::MisplacedNull, at, || format!("null for `{key}`, which may not be null"));
-    }
-
-    /// Whether the same object has the key again after the value at the lexer: then this value does not count.
-    fn is_superseded(&self, key: &str) -> Result<bool> {
-        let mut ahead = self.lexer.clone();
-        ahead.skip_value()?;
-        while ahead.next_member()? {
-            if ahead.key()? == key {
-                return Ok(true);
-            }
-            ahead.skip_value()?;
-        }
-        Ok(false)
     }
 
     #[inline]
@@ -640,7 +670,7 @@ impl<'a> Reader<'a> {
     /// expressions are told apart by their form, and the version is checked afterwards. spec: bir-json 12
     fn check_versions(&self) -> Result<()> {
         let version = self.version.unwrap_or(2);
-        match (version, self.first_expr, self.first_v1_expr) {
+        match (version, self.first_exprs.any, self.first_exprs.version_1) {
             (1, ..) | (_, None, _) | (2, _, None) => Ok(()),
             (2, _, Some(at)) => Err(ReadErrorKind::Invalid(
                 "an expression without `kind`: that is the encoding of version 1, the document says 2".into(),

@@ -5,7 +5,7 @@ use bir::{Members, Value};
 use crate::error::{ReadError, Result};
 use crate::lexer::Lexer;
 use crate::number::Number;
-use crate::read::{OddityKind, Reader};
+use crate::read::Reader;
 use crate::write::{Out, Style};
 
 /// Reads one JSON value as the reference's JSON library does: the last of equal keys stays, integers are
@@ -23,7 +23,7 @@ use crate::write::{Out, Style};
 pub fn parse_value(text: &[u8]) -> Result<Value, ReadError> {
     let parse = || {
         let mut lexer = Lexer::new(crate::read::utf8(text)?);
-        let value = read_value(&mut lexer, &mut |_| {})?;
+        let value = read_value(&mut lexer, &mut false)?;
         lexer.end()?;
         Ok(value)
     };
@@ -39,35 +39,25 @@ pub fn value_to_string(value: &Value) -> String {
     String::from_utf8(text).expect("the writer gives UTF-8")
 }
 
-/// Reads a value; `duplicate` is told the offset of every key that its object has already.
-pub(crate) fn read_value(lexer: &mut Lexer<'_>, duplicate: &mut dyn FnMut(usize)) -> Result<Value> {
+/// Reads a value; `duplicate` is set when an object has a key twice.
+pub(crate) fn read_value(lexer: &mut Lexer<'_>, duplicate: &mut bool) -> Result<Value> {
     Ok(match lexer.peek() {
         b'{' => {
             lexer.enter()?;
-            let mut members: Vec<(Box<str>, Value)> = Vec::new();
-            let mut keys = Vec::new();
+            let mut members = Members::new();
             if !lexer.take(b'}') {
                 loop {
-                    lexer.peek();
-                    keys.push(lexer.pos());
                     let key = lexer.key()?;
                     let value = read_value(lexer, duplicate)?;
-                    members.push((key.into(), value));
+                    members.push(&key, value);
                     if !lexer.next_member()? {
                         break;
                     }
                 }
             }
             lexer.leave();
-            let count = members.len();
-            if count > 1 {
-                let mut order: Vec<usize> = (0..count).collect();
-                order.sort_by(|a, b| members[*a].0.cmp(&members[*b].0).then(a.cmp(b)));
-                for pair in order.windows(2).filter(|pair| members[pair[0]].0 == members[pair[1]].0) {
-                    duplicate(keys[pair[1]]);
-                }
-            }
-            Value::Object(members.into_iter().collect::<Members>())
+            *duplicate |= members.sort();
+            Value::Object(members)
         }
         b'[' => {
             lexer.enter()?;
@@ -100,10 +90,8 @@ pub(crate) fn read_value(lexer: &mut Lexer<'_>, duplicate: &mut dyn FnMut(usize)
 impl Reader<'_> {
     /// Reads a free-form value.
     pub(crate) fn value(&mut self) -> Result<Value> {
-        let Reader { lexer, oddities, .. } = self;
-        read_value(lexer, &mut |offset| {
-            oddities.add(OddityKind::DuplicateKey, offset, || "duplicate key".into())
-        })
+        let Reader { lexer, again, .. } = self;
+        read_value(lexer, again)
     }
 }
 

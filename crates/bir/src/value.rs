@@ -104,6 +104,19 @@ impl Members {
         }
     }
 
+    /// Puts a member at the end whatever its key, as a reader does that has many in any order. Look-ups work again
+    /// after [`Members::sort`].
+    pub fn push(&mut self, key: &str, value: Value) {
+        self.0.push((key.into(), value));
+    }
+
+    /// Puts pushed members in order. Of equal keys the last one stays; true when there were any.
+    pub fn sort(&mut self) -> bool {
+        let before = self.0.len();
+        *self = std::mem::take(&mut self.0).into_iter().collect();
+        self.0.len() < before
+    }
+
     /// Takes a member away.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let at = self.position(key).ok()?;
@@ -195,6 +208,16 @@ impl Extra {
         self.0.get_or_insert_default().insert(key, value);
     }
 
+    /// Puts a member at the end; see [`Members::push`].
+    pub fn push(&mut self, key: &str, value: Value) {
+        self.0.get_or_insert_default().push(key, value);
+    }
+
+    /// Puts pushed members in order; see [`Members::sort`].
+    pub fn sort(&mut self) -> bool {
+        self.0.as_mut().is_some_and(|members| members.sort())
+    }
+
     /// Takes a member away.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let removed = self.0.as_mut()?.remove(key);
@@ -226,6 +249,17 @@ mod tests {
             [("b", 1), ("a", 2), ("b", 3)].into_iter().map(|(k, v)| (k.into(), Value::Uint(v))).collect();
         let list: Vec<_> = members.iter().map(|(k, v)| (&**k, v.as_i64())).collect();
         assert_eq!(list, [("a", Some(2)), ("b", Some(3))]);
+    }
+
+    #[test]
+    fn pushed_members_are_sorted_afterwards() {
+        let mut members = Members::new();
+        for (key, value) in [("b", 1), ("a", 2), ("b", 3)] {
+            members.push(key, Value::Uint(value));
+        }
+        assert!(members.sort() && !members.sort());
+        assert_eq!(members.get("b"), Some(&Value::Uint(3)));
+        assert_eq!(members.len(), 2);
     }
 
     #[test]

@@ -217,6 +217,7 @@ impl Read for ApPair {
                 let at = r.lexer.pos();
                 let (mut step, mut num) = (None, None);
                 r.each_member(|r, key, at| {
+                    r.again |= if key == "step" { step.is_some() } else { num.is_some() };
                     match &*key {
                         "step" => step = Some(r.get()?),
                         "num" => num = Some(r.get()?),
@@ -281,10 +282,11 @@ impl Read for ArgumentMap {
             _ => return r.lexer.wrong_type("an object of names, or an array of pairs of names"),
         }
         // The last of equal keys counts.
-        let mut seen = hashbrown::HashSet::new();
+        let (mut seen, before) = (hashbrown::HashSet::new(), pairs.len());
         pairs.reverse();
         pairs.retain(|(key, _)| seen.insert(*key));
         pairs.reverse();
+        r.again |= pairs.len() < before;
         Ok(ArgumentMap(pairs))
     }
 }
@@ -319,8 +321,8 @@ impl Read for NkiFunctions {
                         let text = format!("nki_functions may only have the key `functions`, not `{key}`");
                         return Err(ReadErrorKind::Invalid(text).at(at));
                     }
+                    r.again |= holder.empty == EmptyHolder::Functions;
                     holder.empty = EmptyHolder::Functions;
-                    holder.functions.clear();
                     if r.lexer.peek() == b'n' {
                         r.lexer.literal("null")?;
                         return Ok(true);
@@ -354,7 +356,7 @@ impl Read for OwnedList<BlockId> {
         r.lexer.peek();
         if let Some(body) = r.body.take_if(|body| body.start == r.lexer.pos()) {
             r.lexer.seek(body.end);
-            return body.blocks;
+            return Ok(body.blocks);
         }
         let mut list = OwnedList::default();
         r.each_element("an array of blocks", |r| {

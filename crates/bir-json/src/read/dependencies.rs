@@ -62,10 +62,15 @@ impl Reader<'_> {
         if self.lexer.peek() != b'[' {
             return self.lexer.wrong_type(expected);
         }
+        let start = self.lexer.pos();
+        let short = || ReadErrorKind::WrongType { expected, found: "a shorter array" }.at(start);
         self.lexer.enter()?;
+        if self.lexer.peek() == b']' {
+            return Err(short());
+        }
         let name = self.sym("a string: the name of an instruction")?;
-        if !self.lexer.take(b',') {
-            return self.lexer.syntax("expected `,`: a dependency has a name and a kind");
+        if !self.lexer.next_element()? {
+            return Err(short());
         }
         let at = {
             self.lexer.peek();

@@ -88,7 +88,7 @@ impl Reader<'_> {
         }
         let mut node = self.expr_node()?;
         self.keep_foreign_members(&mut node)?;
-        self.first_expr.get_or_insert(node.at);
+        self.first_exprs.any.get_or_insert(node.at);
         self.build_expr(node)
     }
 
@@ -96,9 +96,13 @@ impl Reader<'_> {
         let mut node = Node { at: self.lexer.pos(), ..Node::default() };
         self.each_member(|r, key, at| {
             let known = MEMBERS.iter().find(|known| **known == key);
+            r.again |= known.is_some_and(|known| node.keys.contains(known));
             if known.is_some() && r.lexer.peek() == b'n' {
                 r.lexer.literal("null")?;
-                r.misplaced_null(&key, at);
+                // Lists, references and expressions may be null. spec: bir-json 1
+                if !matches!(&*key, "terms" | "axis" | "regref" | "var" | "numer") {
+                    r.misplaced_null(&key, at);
+                }
                 return Ok(true);
             }
             node.keys.extend(known.copied());
@@ -127,12 +131,13 @@ impl Reader<'_> {
                 "op_param" => node.op_param = Some(r.get()?),
                 _ => {
                     let value = r.value()?;
-                    node.extra.insert(&key, value);
+                    node.extra.push(&key, value);
                     r.oddity(OddityKind::UnknownMember, at, || format!("unknown member `{key}`"));
                 }
             }
             Ok(true)
         })?;
+        self.again |= node.extra.sort();
         Ok(node)
     }
 
@@ -192,6 +197,11 @@ impl Reader<'_> {
         }
         let (mut idx, mut label, mut coeff) = (None, None, None);
         self.each_member(|r, key, at| {
+            r.again |= match &*key {
+                "idx" => idx.is_some(),
+                "AxisLabel" => label.is_some(),
+                _ => coeff.is_some(),
+            };
             match &*key {
                 "idx" => idx = Some(r.expr("an index expression")?),
                 "AxisLabel" => label = Some(r.sym("a string: the name of a loop axis")?),
@@ -207,7 +217,7 @@ impl Reader<'_> {
         let idx = match (idx, label) {
             (Some(idx), _) => idx,
             (None, Some(axis)) => {
-                self.first_v1_expr.get_or_insert(at);
+                self.first_exprs.version_1.get_or_insert(at);
                 self.module.exprs.add(Expr::Axis { axis })
             }
             (None, None) => return Err(ReadErrorKind::MissingKey("idx").at(at)),
@@ -342,7 +352,7 @@ impl Reader<'_> {
     fn build_v1(&mut self, mut node: Node) -> Result<ExprId> {
         let at = node.at;
         let Some(op) = node.op else { return self.build_affine(node) };
-        self.first_v1_expr.get_or_insert(at);
+        self.first_exprs.version_1.get_or_insert(at);
         let param = node.op_param.ok_or_else(|| ReadErrorKind::MissingKey("op_param").at(at))?;
         let name = self.module.str(op).to_owned();
         let mut extra = std::mem::take(&mut node.extra);

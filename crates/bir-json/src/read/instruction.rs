@@ -1,14 +1,12 @@
 //! Instructions: the header, whose keys are read as they come, and the op, whose keys wait for the opcode.
 
-use bir::edges::EdgeSet;
 use bir::enums::InstructionType;
 use bir::ids::{BlockId, Id, InstId};
 use bir::record::OwnedList;
 use bir::records::Block;
 use bir::{Argument, DebugInfo, Holder, Instruction, Op, Sym, Value};
 
-use super::resolve::RawEdge;
-use super::{Member, OddityKind, OpMembers, Read, Reader};
+use super::{Member, OpMembers, Read, Reader};
 use crate::error::{ReadErrorKind, Result};
 use crate::generated::{HeaderKey, read_op};
 use crate::number::Number;
@@ -17,9 +15,7 @@ use crate::number::Number;
 pub(super) struct Body {
     pub(super) start: usize,
     pub(super) end: usize,
-    first_edge: usize,
-    /// The blocks, or why they are none: an error counts only when the op has a body.
-    pub(super) blocks: Result<OwnedList<BlockId>>,
+    pub(super) blocks: OwnedList<BlockId>,
 }
 
 impl Reader<'_> {
@@ -51,23 +47,19 @@ impl Reader<'_> {
         let mut opcode = None;
         let mut members: OpMembers<'_> = OpMembers::new();
         let mut misplaced = Vec::new();
-        let first_edge = self.edges.len();
         let mut seen = 0u32;
         self.each_member(|r, key, key_at| {
             let Some(header) = HeaderKey::find(key.as_bytes()) else {
                 r.lexer.peek();
                 let value_at = r.lexer.pos();
                 match &*key {
-                    "blocks" => r.body_at_once(id)?,
+                    "blocks" if r.body_at_once(id)? => {}
                     _ => r.lexer.skip_value()?,
                 }
                 members.push(Member { key, key_at, value_at });
                 return Ok(true);
             };
-            if seen >> header as u32 & 1 == 1 {
-                r.oddity(OddityKind::DuplicateKey, key_at, || format!("duplicate key `{key}`"));
-                r.reset_header(&mut inst, id, header, first_edge);
-            }
+            r.again |= seen >> header as u32 & 1 == 1;
             seen |= 1 << header as u32;
             if r.lexer.peek() == b'n' {
                 r.lexer.literal("null")?;
@@ -76,19 +68,10 @@ impl Reader<'_> {
                 }
                 return Ok(true);
             }
-            let (value_at, depth) = (r.lexer.pos(), r.lexer.depth());
-            let result = match header {
-                HeaderKey::Opcode => r.get().map(|value: InstructionType| opcode = Some(value)),
-                _ => r.header_value(&mut inst, id, header, &mut misplaced),
-            };
-            let Err(error) = result else { return Ok(true) };
-            r.lexer.seek(value_at);
-            r.lexer.set_depth(depth);
-            if error.kind.is_syntax() || !r.is_superseded(&key)? {
-                return Err(error);
+            match header {
+                HeaderKey::Opcode => opcode = Some(r.get::<InstructionType>()?),
+                _ => r.header_value(&mut inst, id, header, &mut misplaced)?,
             }
-            r.reset_header(&mut inst, id, header, first_edge);
-            r.lexer.skip_value()?;
             Ok(true)
         })?;
         let end = self.lexer.pos();
@@ -119,13 +102,13 @@ impl Reader<'_> {
         // Blocks of a body are read as members of the op; they belong to this instruction.
         let outer = std::mem::replace(&mut self.holder, Holder::Inst(id));
         let mut extra = bir::Extra::NONE;
-        self.current_opcode = opcode;
+        let outer_opcode = std::mem::replace(&mut self.current_opcode, opcode);
         inst.op = read_op(opcode, self, members, &mut extra)?;
         self.holder = outer;
-        if let Some(body) = self.body.take() {
-            // The op has no body: what was read is an unknown member, and its dependencies count for nothing.
-            self.retain_edges(body.first_edge, |edge| edge.inst <= id);
-        }
+        self.current_opcode = outer_opcode;
+        // The op has no body: what was read is an unknown member, and nothing in it counts.
+        self.wrong_body |= self.body.take().is_some();
+        self.again |= self.wrong_body | extra.sort();
         self.adopt_legacy_keys(&mut inst.op, &mut extra)?;
         if !extra.is_empty() {
             inst.rare_mut().extra = extra;
@@ -134,84 +117,28 @@ impl Reader<'_> {
     }
 
     /// Reads the blocks of a body before the opcode is known, so that they need not be scanned twice. What was read
-    /// waits in `self.body` until the op asks for it; so does the error when they are no blocks, so that nothing is
-    /// read twice at any depth.
-    pub(super) fn body_at_once(&mut self, id: InstId) -> Result<()> {
-        let (start, depth) = (self.lexer.pos(), self.lexer.depth());
-        let first_edge = self.edges.len();
+    /// waits in `self.body` until the op asks for it. False, with the lexer where it was, in the careful reading,
+    /// which a document gets that has such a member where no body belongs.
+    pub(super) fn body_at_once(&mut self, id: InstId) -> Result<bool> {
         if self.module.inst_ids().len() == id.index() {
             self.module.add_inst(Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp));
         }
+        if self.careful || self.lexer.peek() == b'n' {
+            return Ok(false);
+        }
+        let start = self.lexer.pos();
         let outer = std::mem::replace(&mut self.holder, Holder::Inst(id));
-        let blocks = self.get();
+        let blocks = match self.get() {
+            Ok(blocks) => blocks,
+            Err(error) => {
+                self.wrong_body = true;
+                return Err(error);
+            }
+        };
         self.holder = outer;
-        match blocks {
-            Err(error) if error.kind.is_syntax() => return Err(error),
-            Err(_) => {
-                self.lexer.seek(start);
-                self.lexer.set_depth(depth);
-                self.lexer.skip_value()?;
-                self.retain_edges(first_edge, |edge| edge.inst <= id);
-            }
-            Ok(_) => {}
-        }
-        self.body = Some(Body { start, end: self.lexer.pos(), first_edge, blocks });
-        Ok(())
-    }
-
-    /// Keeps some of the dependencies from an index on.
-    pub(super) fn retain_edges(&mut self, from: usize, keep: impl Fn(&RawEdge) -> bool) {
-        let edges = self.edges.split_off(from);
-        let extended = edges.iter().filter(|edge| edge.extended()).count();
-        let mut extras = self.edge_extras.split_off(self.edge_extras.len() - extended).into_iter();
-        for edge in edges {
-            let extra = if edge.extended() { extras.next() } else { None };
-            if keep(&edge) {
-                self.edges.push(edge);
-                self.edge_extras.extend(extra);
-            }
-        }
-    }
-
-    /// Puts a header key back to its default: the same key comes again.
-    pub(super) fn reset_header(
-        &mut self,
-        inst: &mut Instruction,
-        id: InstId,
-        key: HeaderKey,
-        first_edge: usize,
-    ) {
-        let fresh = Instruction::new(Sym::EMPTY, inst.block, Op::NoOp);
-        match key {
-            HeaderKey::Name => inst.name = fresh.name,
-            HeaderKey::Origin => inst.origin = fresh.origin,
-            HeaderKey::Opcode => {}
-            HeaderKey::Engine => inst.engine = fresh.engine,
-            HeaderKey::EngineId => inst.engine_id = 0,
-            HeaderKey::ScheduledStart => inst.scheduled_start = 0,
-            HeaderKey::ScheduledEnd => inst.scheduled_end = 0,
-            HeaderKey::SyncInfo => inst.sync_info = None,
-            HeaderKey::Ins => inst.ins.clear(),
-            HeaderKey::Outs => inst.outs.clear(),
-            HeaderKey::Debug => inst.debug = None,
-            HeaderKey::Dependencies | HeaderKey::LoopCarriedDependencies => {
-                let carried = key == HeaderKey::LoopCarriedDependencies;
-                match carried {
-                    true => inst.loop_carried_dependencies = EdgeSet::default(),
-                    false => inst.dependencies = EdgeSet::default(),
-                }
-                self.retain_edges(first_edge, |edge| edge.inst != id || edge.loop_carried() != carried);
-            }
-            HeaderKey::OptinPasses => inst.optin_passes = None,
-            HeaderKey::UnrollDependencies => inst.rare_mut().unroll_dependencies.clear(),
-            HeaderKey::IndirectionIns => inst.rare_mut().indirection_ins.clear(),
-            HeaderKey::Loopnest => inst.rare_mut().loopnest.clear(),
-            HeaderKey::Predicates => inst.rare_mut().predicates.clear(),
-            HeaderKey::Order => inst.rare_mut().order.clear(),
-            HeaderKey::DmaTriggerDebugUpdateSemaphoreId => {
-                inst.rare_mut().dma_trigger_debug_update_semaphore_id = None;
-            }
-        }
+        self.wrong_body |= self.body.is_some();
+        self.body = Some(Body { start, end: self.lexer.pos(), blocks });
+        Ok(true)
     }
 
     pub(super) fn header_value(
@@ -305,11 +232,12 @@ impl Reader<'_> {
         self.each_member(|r, key, _| {
             match (&*key, r.lexer.peek()) {
                 ("op_name", b'"') => {
+                    r.again |= debug.op_name.is_some();
                     debug.op_name = Some(r.get()?);
-                    rest.remove("op_name");
                     return Ok(true);
                 }
                 ("lineno", b'0'..=b'9' | b'-') => {
+                    r.again |= debug.lineno.is_some();
                     let at = r.lexer.pos();
                     let line = match r.lexer.number()? {
                         Number::Unsigned(line) => i64::try_from(line).ok(),
@@ -318,21 +246,18 @@ impl Reader<'_> {
                     };
                     if line.is_some() {
                         debug.lineno = line;
-                        rest.remove("lineno");
                         return Ok(true);
                     }
                     r.lexer.seek(at);
                 }
                 _ => {}
             }
-            match &*key {
-                "lineno" => debug.lineno = None,
-                "op_name" => debug.op_name = None,
-                _ => {}
-            }
-            rest.insert(&key, r.value()?);
+            rest.push(&key, r.value()?);
             Ok(true)
         })?;
+        self.again |= rest.sort();
+        self.again |= debug.lineno.is_some() && rest.get("lineno").is_some();
+        self.again |= debug.op_name.is_some() && rest.get("op_name").is_some();
         Ok(debug)
     }
 }

@@ -42,8 +42,7 @@ impl Reader<'_> {
 
     fn adopt_channel(&mut self, channel: &mut Option<Box<CcChannel>>, extra: &mut Extra) -> Result<()> {
         // A nested record has its own kind; only an expression leaves that to the older keys.
-        let is_nested =
-            channel.as_ref().is_some_and(|channel| !matches!(channel.channel_id, MaybeAffine::Expr(_)));
+        let is_nested = channel.is_some() && !self.channel_is_expr;
         let members = extra.members();
         if is_nested || !["kind", "op", "replica_groups"].iter().any(|key| members.get(key).is_some()) {
             return Ok(());
@@ -81,6 +80,7 @@ impl Reader<'_> {
             Some(kind) => is_expr_kind(kind),
             None => value.get("terms").is_some(),
         };
+        self.channel_is_expr = is_expr;
         if !is_expr {
             return self.get();
         }

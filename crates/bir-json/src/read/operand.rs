@@ -66,10 +66,23 @@ impl Read for ImmNumber {
             b'-' | b'0'..=b'9' => Ok(match r.lexer.number()? {
                 Number::Unsigned(v) => ImmNumber::Unsigned(v),
                 Number::Signed(v) => ImmNumber::Signed(v),
+                // A whole number that 32 bits of float do not hold may be meant for an integer dtype.
+                Number::Float(v) if v.fract() == 0.0 && f64::from(v as f32) != v => whole(v),
                 Number::Float(v) => ImmNumber::Float(v as f32),
             }),
             _ => r.lexer.wrong_type("a number, or \"inf\", \"-inf\" or \"nan\""),
         }
+    }
+}
+
+/// A whole number as an integer, or as a float when it is past 64 bits.
+fn whole(v: f64) -> ImmNumber {
+    if (0.0..1.8e19).contains(&v) {
+        ImmNumber::Unsigned(v as u64)
+    } else if (-9.2e18..0.0).contains(&v) {
+        ImmNumber::Signed(v as i64)
+    } else {
+        ImmNumber::Float(v as f32)
     }
 }
 
@@ -100,24 +113,20 @@ impl Reader<'_> {
         let start = self.lexer.pos();
         let mut ahead = self.lexer.clone();
         ahead.enter()?;
-        let mut kind = None;
-        while ahead.peek() == b'"' {
-            let key = ahead.key()?;
-            if key == "kind" {
+        let mut more = !ahead.take(b'}');
+        while more {
+            if ahead.key()? == "kind" {
                 ahead.peek();
                 let at = ahead.pos();
                 if ahead.peek() != b'"' {
                     return ahead.wrong_type("a string: the kind of an operand");
                 }
-                kind = Some((at, ahead.string()?.into_owned()));
-                break;
+                return Ok((at, ahead.string()?.into_owned()));
             }
             ahead.skip_value()?;
-            if !ahead.take(b',') {
-                break;
-            }
+            more = ahead.next_member()?;
         }
-        kind.ok_or_else(|| ReadErrorKind::MissingKey("kind").at(start))
+        Err(ReadErrorKind::MissingKey("kind").at(start))
     }
 
     /// Fits immediates to their dtype. spec: bir-json 8.2
@@ -137,11 +146,8 @@ impl Reader<'_> {
                 (Dtype::Float32, ImmNumber::Unsigned(v)) => ImmNumber::Float(v as f32),
                 (Dtype::Float32, ImmNumber::Signed(v)) => ImmNumber::Float(v as f32),
                 (Dtype::Float32 | Dtype::Other(_), value) => value,
-                (_, ImmNumber::Float(v)) if v.fract() == 0.0 && (0.0..1.8e19).contains(&v) => {
-                    ImmNumber::Unsigned(v as u64)
-                }
-                (_, ImmNumber::Float(v)) if v.fract() == 0.0 && (-9.2e18..0.0).contains(&v) => {
-                    ImmNumber::Signed(v as i64)
+                (_, ImmNumber::Float(v)) if v.fract() == 0.0 && (-9.2e18..1.8e19).contains(&v) => {
+                    whole(v.into())
                 }
                 (_, ImmNumber::Float(_)) => {
                     return Err(ReadErrorKind::OutOfRange { expected: "an integer immediate" }.at(at));

@@ -203,15 +203,50 @@ struct Tables {
     dma_blocks: HashMap<(QueueId, Sym), InstId>,
     queued: SymMap<InstId>,
     /// Storage of functions, filled only when an operand stood before its storage.
-    locations: HashMap<(FuncId, Sym), LocId>,
-    sets: HashMap<(FuncId, Sym), SetId>,
-    registers: HashMap<(FuncId, Sym), RegId>,
+    locations: Storage<LocId>,
+    sets: Storage<SetId>,
+    registers: Storage<RegId>,
+}
+
+/// Whose storage a name may mean.
+#[derive(Clone, Copy)]
+enum Scope {
+    Function(FuncId),
+    /// That of any function, the first one that has the name.
+    All,
+}
+
+/// Objects of storage by function and name, and by name alone.
+struct Storage<T> {
+    of: HashMap<(FuncId, Sym), T>,
+    any: SymMap<T>,
+}
+
+impl<T> Default for Storage<T> {
+    fn default() -> Self {
+        Storage { of: HashMap::new(), any: SymMap::default() }
+    }
+}
+
+impl<T: Id> Storage<T> {
+    fn add(&mut self, function: FuncId, name: Sym, id: T) {
+        add(&mut self.of, (function, name), id);
+        self.any.insert(name, id);
+    }
+
+    fn find(&self, scope: Scope, name: Sym) -> Option<T> {
+        match scope {
+            Scope::Function(function) => self.of.get(&(function, name)).copied(),
+            Scope::All => self.any.get(name),
+        }
+    }
 }
 
 impl Reader<'_> {
     /// A name of storage stood before its object: pass 2 looks again.
     pub(super) fn note_early_name(&mut self) {
-        if !self.early_names.contains(&self.outermost) {
+        // Functions and queues come one after the other.
+        if self.early_names.last() != Some(&self.outermost) {
             self.early_names.push(self.outermost);
         }
     }
@@ -262,13 +297,13 @@ impl Reader<'_> {
             }
         }
         for holder in std::mem::take(&mut self.early_names) {
-            let functions: Vec<FuncId> = match holder {
-                Holder::Function(id) => vec![id],
-                _ => self.module.functions().collect(),
+            let scope = match holder {
+                Holder::Function(id) => Scope::Function(id),
+                _ => Scope::All,
             };
             let ids: Vec<InstId> = self.module.insts_of(holder).collect();
             for id in ids {
-                self.resolve_inst(id, &tables, Some(&functions))?;
+                self.resolve_inst(id, &tables, Some(scope))?;
             }
         }
         self.resolve_storage_refs(&tables)?;
@@ -310,8 +345,10 @@ impl Reader<'_> {
         let loop_carried = edge.loop_carried();
         let inst = &mut self.module[edge.inst];
         let set = if loop_carried { &inst.loop_carried_dependencies } else { &inst.dependencies };
-        let missing = inst.rare().missing_edges.iter().filter(|other| other.loop_carried == loop_carried);
-        let position = set.len() + missing.count();
+        // Those of one list lie together.
+        let missing = &inst.rare().missing_edges;
+        let others = missing.partition_point(|other| other.loop_carried != loop_carried);
+        let position = set.len() + missing.len() - others;
         let (name, kind, extras) = (edge.name, edge.kind(), extras.to_vec());
         let missing = MissingEdge { name, kind, loop_carried, position, extras };
         inst.rare_mut().missing_edges.push(missing);
@@ -363,13 +400,13 @@ impl Reader<'_> {
         let module = &self.module;
         for function in module.functions() {
             for set in module.sets_of(function) {
-                add(&mut tables.sets, (function, module[set].name), set);
+                tables.sets.add(function, module[set].name, set);
                 for location in &module[set].memorylocations {
-                    add(&mut tables.locations, (function, module[location].name), location);
+                    tables.locations.add(function, module[location].name, location);
                 }
             }
             for register in module.registers_of(function) {
-                add(&mut tables.registers, (function, module[register].name), register);
+                tables.registers.add(function, module[register].name, register);
             }
         }
     }
@@ -388,7 +425,7 @@ impl Reader<'_> {
 
     /// Queues are named before they are read, so a name makes a queue; here those that never came are taken back.
     fn check_queues(&mut self) -> Result<()> {
-        let missing: Vec<QueueId> =
+        let missing: HashSet<QueueId> =
             self.queue_table.ids().filter(|id| !self.queues_read.contains(id)).collect();
         if missing.is_empty() {
             return Ok(());
@@ -411,25 +448,25 @@ impl Reader<'_> {
 
     /// Resolves the references in an op, and with `functions`, whose storage is in scope, those in the operands
     /// and expressions, which pass 1 could not resolve.
-    fn resolve_inst(&mut self, id: InstId, tables: &Tables, functions: Option<&[FuncId]>) -> Result<()> {
+    fn resolve_inst(&mut self, id: InstId, tables: &Tables, scope: Option<Scope>) -> Result<()> {
         // What is visited is taken out, so that the visitor can look at the rest of the module.
         let mut op = std::mem::replace(&mut self.module[id].op, Op::NoOp);
-        let mut resolver = Resolver::new(self, tables, functions, id, &op);
+        let mut resolver = Resolver::new(self, tables, scope, id, &op);
         op.visit_refs(&mut resolver);
         let (mut exprs, mut missing) = (resolver.exprs, resolver.missing);
         self.module[id].op = op;
-        if functions.is_some() || !self.module[id].rare().unroll_dependencies.is_empty() {
+        if scope.is_some() || !self.module[id].rare().unroll_dependencies.is_empty() {
             let place = Instruction::new(Sym::EMPTY, self.module[id].block, Op::NoOp);
             let mut inst = std::mem::replace(&mut self.module[id], place);
             // How the op looks names up, in its queue say, is a matter of its own keys alone.
-            let mut resolver = Resolver::new(self, tables, functions, id, &Op::NoOp);
+            let mut resolver = Resolver::new(self, tables, scope, id, &Op::NoOp);
             resolver.instruction(&mut inst);
             exprs.append(&mut resolver.exprs);
             missing.append(&mut resolver.missing);
             self.module[id] = inst;
         }
-        if let Some(functions) = functions {
-            self.resolve_registers(exprs, tables, functions, &mut missing);
+        if let Some(scope) = scope {
+            self.resolve_registers(exprs, tables, scope, &mut missing);
         }
         for (what, vendor, name) in missing {
             let offset = self.find_text(name, self.positions.inst(id).unwrap_or(0));
@@ -444,15 +481,15 @@ impl Reader<'_> {
         &mut self,
         mut exprs: Vec<ExprId>,
         tables: &Tables,
-        functions: &[FuncId],
+        scope: Scope,
         missing: &mut Vec<Missing>,
     ) {
         while let Some(id) = exprs.pop() {
             exprs.extend(self.module.exprs.get(id).children());
             let Expr::Register { regref } = self.module.exprs.get_mut(id) else { continue };
             let Target::Missing(name) = regref.target() else { continue };
-            match functions.iter().find_map(|function| tables.registers.get(&(*function, name))) {
-                Some(found) => *regref = Ref::to(*found),
+            match tables.registers.find(scope, name) {
+                Some(found) => *regref = Ref::to(found),
                 None => missing.push(("register", "Unknown register", name)),
             }
         }
@@ -470,9 +507,8 @@ impl Reader<'_> {
             }
             let (mut pointer, mut alloced, mut writer) = refs;
             if let Some(Target::Missing(name)) = pointer.map(Ref::target) {
-                let sets: Vec<SetId> = self.module.sets_of(function).collect();
-                let mut all = sets.iter().flat_map(|set| &self.module[*set].memorylocations);
-                match all.find(|id| self.module[*id].name == name) {
+                // A name that pass 1 did not find has filled the tables.
+                match tables.locations.find(Scope::Function(function), name) {
                     Some(found) => pointer = Some(Ref::to(found)),
                     None => {
                         let at = self.find_text(name, 0);
@@ -504,12 +540,13 @@ impl Reader<'_> {
     /// Call bindings: a call of the main function, and locations of the callee. spec: bir-json 11.4
     fn resolve_calls(&mut self) -> Result<()> {
         let mut bindings = std::mem::take(&mut self.module.root.call_to_physical_memlocs);
-        let main = self.module.main();
+        // Locations of the callees by name, each function looked at once.
+        let mut locations: HashMap<(FuncId, Sym), LocId> = HashMap::new();
+        let mut indexed: HashSet<FuncId> = HashSet::new();
         for binding in &mut bindings {
             let Target::Missing(name) = binding.call.target() else { continue };
-            let mut insts = main.into_iter().flat_map(|main| self.module.insts_of(Holder::Function(main)));
-            let call = insts.find(|id| self.module[*id].name == name);
-            let Some(call) = call.or_else(|| self.inst_table.get(name)) else {
+            // Calls of main come first in the table.
+            let Some(call) = self.inst_table.get(name) else {
                 let at = self.find_text(name, 0);
                 let name = self.module.str(name).to_owned();
                 self.unresolved("call", "call binding: found", name, at)?;
@@ -530,11 +567,14 @@ impl Reader<'_> {
             if callee.is_none() {
                 continue;
             }
+            if let Some(callee) = callee.filter(|callee| indexed.insert(*callee)) {
+                for location in self.module.locations_of(callee) {
+                    add(&mut locations, (callee, self.module[location].name), location);
+                }
+            }
             for reference in &mut binding.locations {
                 let Target::Missing(name) = reference.target() else { continue };
-                let mut all = callee.into_iter().flat_map(|callee| self.module.locations_of(callee));
-                let found = all.find(|id| self.module[*id].name == name);
-                drop(all);
+                let found = callee.and_then(|callee| locations.get(&(callee, name)).copied());
                 match found {
                     Some(found) => *reference = Ref::to(found),
                     None => {
@@ -569,8 +609,8 @@ struct Resolver<'a> {
     tables: &'a Tables,
     /// Instructions of all functions.
     insts: &'a SymMap<InstId>,
-    /// Functions whose storage is in scope; `None` when pass 1 has resolved storage.
-    functions: Option<&'a [FuncId]>,
+    /// Whose storage is in scope; `None` when pass 1 has resolved storage.
+    scope: Option<Scope>,
     inst: InstId,
     queue: Option<Ref<QueueId>>,
     /// The block that the op names is an instance of a queue.
@@ -581,18 +621,12 @@ struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    fn new(
-        reader: &'a Reader<'_>,
-        tables: &'a Tables,
-        functions: Option<&'a [FuncId]>,
-        inst: InstId,
-        op: &Op,
-    ) -> Self {
+    fn new(reader: &'a Reader<'_>, tables: &'a Tables, scope: Option<Scope>, inst: InstId, op: &Op) -> Self {
         Resolver {
             module: &reader.module,
             tables,
             insts: &reader.inst_table,
-            functions,
+            scope,
             inst,
             queue: queue_of(op),
             names_instance: matches!(op, Op::SwitchQueueInstance(_) | Op::ResetQueueInstance(_)),
@@ -606,12 +640,12 @@ impl<'a> Resolver<'a> {
     fn storage<T: Id>(
         &mut self,
         r: &mut Ref<T>,
-        table: &HashMap<(FuncId, Sym), T>,
+        table: &Storage<T>,
         what: &'static str,
         vendor: &'static str,
     ) {
-        if let (Some(functions), Target::Missing(name)) = (self.functions, r.target()) {
-            let found = functions.iter().find_map(|function| table.get(&(*function, name)).copied());
+        if let (Some(scope), Target::Missing(name)) = (self.scope, r.target()) {
+            let found = table.find(scope, name);
             self.bind(r, found, what, vendor);
         }
     }
@@ -649,13 +683,13 @@ impl<'a> Resolver<'a> {
         });
         let (Some(owner), Some(location)) = (owner, access.memref) else { return };
         let name = self.module.ref_name(location);
-        if let Some(found) = self.tables.locations.get(&(owner, name)) {
-            access.memref = Some(Ref::to(*found));
+        if let Some(found) = self.tables.locations.find(Scope::Function(owner), name) {
+            access.memref = Some(Ref::to(found));
         }
         if let Some(set) = access.memsetref
-            && let Some(found) = self.tables.sets.get(&(owner, self.module.ref_name(set)))
+            && let Some(found) = self.tables.sets.find(Scope::Function(owner), self.module.ref_name(set))
         {
-            access.memsetref = Some(Ref::to(*found));
+            access.memsetref = Some(Ref::to(found));
         }
     }
 
@@ -747,7 +781,7 @@ impl RefVisitor for Resolver<'_> {
 
 /// Turns references to queues that were named but never read back into names.
 struct UnreadQueues<'a> {
-    missing: &'a [QueueId],
+    missing: &'a HashSet<QueueId>,
     module: &'a Module,
     names: Vec<Sym>,
 }

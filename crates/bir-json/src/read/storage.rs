@@ -5,7 +5,7 @@ use bir::ids::Ref;
 use bir::ids::{FuncId, LocId, QueueId, SetId};
 use bir::records::{Function, MemoryLocation, MemoryLocationSet, Queue, Register};
 use bir::{AliasEdge, CallBinding, Holder, ImmNumber, Storage, Sym, Value};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::{OddityKind, Reader, Unresolved};
 use crate::error::{ReadErrorKind, Result};
@@ -31,7 +31,9 @@ impl Reader<'_> {
         self.accesses.clear();
         let mut function: Function = self.record("an object: a function")?;
         function.nki = nki;
-        let is_main = !nki && self.module.str(function.name) == "main";
+        // The first function stands in for main until one is called so; NKI functions may come before it.
+        let is_main = !nki && (!self.function_read || self.module.str(function.name) == "main");
+        self.function_read |= !nki;
         self.module[id] = function;
         self.link_aliases(id)?;
         for (name, inst) in self.inst_names.firsts() {
@@ -82,10 +84,8 @@ impl Reader<'_> {
         for block in &queue.blocks {
             self.module[block].holder = Holder::Queue(id);
         }
-        for holder in &mut self.early_names {
-            if *holder == self.outermost {
-                *holder = Holder::Queue(id);
-            }
+        if let Some(last) = self.early_names.last_mut().filter(|last| **last == self.outermost) {
+            *last = Holder::Queue(id);
         }
         self.module[id] = queue;
         Ok(id)
@@ -188,7 +188,6 @@ impl Reader<'_> {
     /// The list of aliases of the location that is read; resolved at the end of the function.
     pub(crate) fn aliases(&mut self) -> Result<()> {
         let source = self.current_location.expect("only locations have the key");
-        self.aliases.retain(|alias| alias.source != source);
         self.each_element("an array ('alias' must be a JSON array)", |r| {
             let alias = r.alias(source)?;
             r.aliases.push(alias);
@@ -229,18 +228,27 @@ impl Reader<'_> {
         self.adopt_old_aliases(function)?;
         let mut masks: HashMap<(LocId, LocId), u8> = HashMap::new();
         let mut order = Vec::new();
+        // Locations by set and name, each set looked at once.
+        let mut by_name: HashMap<(SetId, Sym), LocId> = HashMap::new();
+        let mut indexed: HashSet<SetId> = HashSet::new();
+        let mut kept: HashSet<LocId> = HashSet::new();
         for alias in std::mem::take(&mut self.aliases) {
             let found = match alias.set {
                 None => self.locations.get(alias.location),
                 Some(set) => self.sets.get(set).and_then(|set| {
-                    let locations = &self.module[set].memorylocations;
-                    locations.iter().copied().find(|id| self.module[*id].name == alias.location)
+                    if indexed.insert(set) {
+                        for id in &self.module[set].memorylocations {
+                            by_name.entry((set, self.module[id].name)).or_insert(id);
+                        }
+                    }
+                    by_name.get(&(set, alias.location)).copied()
                 }),
             };
             let Some(target) = found else {
                 let name = self.module.str(alias.location).to_owned();
                 self.unresolved("memory location", "Unknown alias destination", name, alias.offset)?;
                 self.keep_alias(&alias);
+                kept.insert(alias.source);
                 continue;
             };
             let dram = |id: LocId| self.module[id].r#type == MemoryType::DRAM;
@@ -264,6 +272,9 @@ impl Reader<'_> {
         for (from, to) in order {
             self.module[from].alias.push(AliasEdge { to, kind: masks[&(from, to)] });
         }
+        for source in kept {
+            self.complete_kept_aliases(source);
+        }
         Ok(())
     }
 
@@ -280,6 +291,22 @@ impl Reader<'_> {
         };
         list.push(Value::List(entry));
         extra.insert("alias", Value::List(list));
+    }
+
+    /// The list that is kept is written in place of the aliases that were resolved, so it holds those too.
+    fn complete_kept_aliases(&mut self, source: LocId) {
+        let module = &self.module;
+        let entry = |edge: &AliasEdge| {
+            let location = &module[edge.to];
+            let names = [module[location.set].name, location.name].map(|name| Value::from(module.str(name)));
+            Value::List(names.into_iter().chain([Value::Uint(edge.kind.into())]).collect())
+        };
+        let mut entries: Vec<Value> = module[source].alias.iter().map(entry).collect();
+        if let Some(Value::List(unresolved)) = self.module[source].extra.remove("alias") {
+            entries.extend(unresolved);
+        }
+        entries.sort_by_cached_key(crate::value::value_to_string);
+        self.module[source].extra.insert("alias", Value::List(entries));
     }
 
     /// The location-keyed form: a set without placements that is called like a location. spec: bir-json 5.4
@@ -324,6 +351,7 @@ impl Reader<'_> {
             let mut value = None;
             r.each_member(|r, key, at| match &*key {
                 "value" => {
+                    r.again |= value.is_some();
                     value = Some(r.get()?);
                     Ok(true)
                 }
@@ -342,9 +370,12 @@ impl Reader<'_> {
         }
         let at = self.lexer.pos();
         let mut set = Vec::new();
+        let mut seen = HashSet::new();
         self.each_member(|r, key, _| {
+            let name = r.intern(&key)?;
+            r.again |= !seen.insert(name);
             if r.get()? {
-                set.push(r.intern(&key)?);
+                set.push(name);
             }
             Ok(true)
         })?;
@@ -354,10 +385,18 @@ impl Reader<'_> {
 
     /// Call bindings: an object, or an array of pairs. spec: bir-json 3.3
     pub(crate) fn call_bindings(&mut self) -> Result<Vec<CallBinding>> {
-        let mut bindings = Vec::new();
-        let mut add = |call, locations: Vec<Sym>| {
+        let mut bindings: Vec<CallBinding> = Vec::new();
+        // A call that stands twice has the last list.
+        let mut index: HashMap<Sym, usize> = HashMap::new();
+        let mut repeated = false;
+        let mut add = |call: Sym, locations: Vec<Sym>| {
             let locations = locations.into_iter().map(Ref::named).collect();
-            bindings.push(CallBinding { call: Ref::named(call), locations });
+            let at = *index.entry(call).or_insert(bindings.len());
+            repeated |= at < bindings.len();
+            match bindings.get_mut(at) {
+                Some(binding) => binding.locations = locations,
+                None => bindings.push(CallBinding { call: Ref::named(call), locations }),
+            }
         };
         match self.lexer.peek() {
             b'{' => self.each_member(|r, key, _| {
@@ -386,6 +425,7 @@ impl Reader<'_> {
             })?,
             _ => return self.lexer.wrong_type("an object of lists of names, or an array of pairs"),
         }
+        self.again |= repeated;
         Ok(bindings)
     }
 

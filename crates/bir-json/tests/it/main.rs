@@ -1,0 +1,12 @@
+//! What BIR-JSON says and what becomes of it.
+#![allow(missing_docs)]
+
+mod arbitrary;
+mod bad_input;
+mod common;
+mod documents;
+mod forms;
+mod keys;
+mod number;
+mod property;
+mod vectors;
