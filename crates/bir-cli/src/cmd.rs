@@ -4,6 +4,7 @@ mod asm;
 mod completions;
 mod demo;
 mod dump;
+mod encode;
 mod klr;
 mod man;
 mod objdump;
@@ -18,6 +19,7 @@ pub(crate) enum Command {
     Roundtrip(roundtrip::Opts),
     Dump(dump::Opts),
     Stats(stats::Opts),
+    Encode(encode::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
@@ -51,6 +53,7 @@ impl Command {
             Command::Roundtrip(opts) => opts.run(context),
             Command::Dump(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Encode(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),
