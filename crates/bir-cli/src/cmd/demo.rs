@@ -23,7 +23,7 @@ pub(crate) struct Opts {
 }
 
 /// A stage: what it shows, and the command. `MODULE` stands for the sample's file, `KERNEL` for that of the sample
-/// kernel, `DIR` for the folder.
+/// kernel, `STREAMS` for the folder of its instruction words, `DIR` for the folder.
 struct Stage {
     shows: &'static str,
     command: &'static [&'static str],
@@ -47,6 +47,14 @@ const STAGES: &[Stage] = &[
     },
     Stage { shows: "What it is made of, and what it needs.", command: &["stats", "MODULE"] },
     Stage {
+        shows: "The instruction words of each engine, and which instruction each belongs to.",
+        command: &["encode", "MODULE", "-o", "STREAMS"],
+    },
+    Stage {
+        shows: "The words of the scalar engine, taken apart.",
+        command: &["objdump", "--bir", "MODULE", "STREAMS/Activation.bin"],
+    },
+    Stage {
         shows: "A kernel as the front end hands it over: what it holds.",
         command: &["klr", "info", "KERNEL"],
     },
@@ -66,6 +74,7 @@ impl Opts {
         let kernel = self.dir.join(KERNEL);
         let bytes = klr::encode(&klr::sample::softmax(&klr::Arena::new()));
         Output::file(&kernel)?.write_with(|sink| sink.write_all(&bytes))?;
+        let streams = self.dir.join("streams").display().to_string();
         let (path, kernel) = (path.display().to_string(), kernel.display().to_string());
         say(&format!("{ABOUT}\nIt is in {path}.\n"))?;
         for stage in STAGES {
@@ -73,7 +82,7 @@ impl Opts {
                 "MODULE" => path.clone(),
                 "KERNEL" => kernel.clone(),
                 "DIR" => dir.clone(),
-                word => word.to_owned(),
+                word => word.replace("STREAMS", &streams),
             });
             let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
             say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;
