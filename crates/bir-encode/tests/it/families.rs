@@ -137,8 +137,11 @@ fn walk(start: i64, size: i64, dims: &[(i64, i64)]) -> BTreeSet<u32> {
     set.into_iter().map(|at| at as u32).collect()
 }
 
+/// Address, and steps and counts, innermost first.
+type Slot = (u32, Vec<(i64, i64)>);
+
 /// What the words touch: the starts and dimensions of slots, and plain addresses.
-fn slots(words: &[Word], generation: Generation) -> (Vec<(u32, Vec<(i64, i64)>)>, BTreeSet<u32>) {
+fn slots(words: &[Word], generation: Generation) -> (Vec<Slot>, BTreeSet<u32>) {
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.0).collect();
     let (mut slots, mut plain) = (Vec::new(), BTreeSet::new());
     for word in Stream::new(&bytes, generation) {
