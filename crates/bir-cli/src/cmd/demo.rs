@@ -23,7 +23,7 @@ pub(crate) struct Opts {
 }
 
 /// A stage: what it shows, and the command. `MODULE` stands for the sample's file, `KERNEL` for that of the sample
-/// kernel, `STREAMS` for the folder of its instruction words, `DIR` for the folder.
+/// kernel, `DIR` for the folder.
 struct Stage {
     shows: &'static str,
     command: &'static [&'static str],
@@ -47,18 +47,30 @@ const STAGES: &[Stage] = &[
     },
     Stage { shows: "What it is made of, and what it needs.", command: &["stats", "MODULE"] },
     Stage {
+        shows: "Its instructions as text: here those of one engine.",
+        command: &["dump", "--engine", "Activation", "MODULE"],
+    },
+    Stage {
+        shows: "One instruction: what it touches, what it waits for and why, and who waits for it.",
+        command: &["show", "MODULE", "mm0_1_0"],
+    },
+    Stage {
         shows: "The instruction words of each engine, and which instruction each belongs to.",
-        command: &["encode", "MODULE", "-o", "STREAMS"],
+        command: &["encode", "MODULE", "-o", "DIR/streams"],
     },
     Stage {
         shows: "The words of the scalar engine, taken apart.",
-        command: &["objdump", "--bir", "MODULE", "STREAMS/Activation.bin"],
+        command: &["objdump", "--bir", "MODULE", "DIR/streams/Activation.bin"],
     },
     Stage {
         shows: "A kernel as the front end hands it over: what it holds.",
         command: &["klr", "info", "KERNEL"],
     },
     Stage { shows: "Nothing in it that the backend would refuse.", command: &["klr", "lint", "KERNEL"] },
+    Stage {
+        shows: "The kernel as BIR, for all the other commands.",
+        command: &["klr", "lower", "KERNEL", "-o", "DIR/softmax.json"],
+    },
 ];
 
 impl Opts {
@@ -74,15 +86,13 @@ impl Opts {
         let kernel = self.dir.join(KERNEL);
         let bytes = klr::encode(&klr::sample::softmax(&klr::Arena::new()));
         Output::file(&kernel)?.write_with(|sink| sink.write_all(&bytes))?;
-        let streams = self.dir.join("streams").display().to_string();
         let (path, kernel) = (path.display().to_string(), kernel.display().to_string());
         say(&format!("{ABOUT}\nIt is in {path}.\n"))?;
         for stage in STAGES {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),
                 "KERNEL" => kernel.clone(),
-                "DIR" => dir.clone(),
-                word => word.replace("STREAMS", &streams),
+                word => word.replace("DIR", &dir),
             });
             let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
             say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;
