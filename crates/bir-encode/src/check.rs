@@ -14,11 +14,11 @@ use crate::{EncodeError, NoEncoder, Options, Program, Reason, encode};
 /// When the target has no encoder: the rules do not apply.
 pub fn check(module: &Module, options: &Options) -> Result<Vec<Diagnostic>, NoEncoder> {
     let program = encode(module, options)?;
-    Ok(check_program(module, &program))
+    Ok(check_program(&program))
 }
 
 /// The same for words that are there already.
-pub fn check_program(module: &Module, program: &Program) -> Vec<Diagnostic> {
+pub fn check_program(program: &Program) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> =
         program.errors.iter().map(|error| not_encoded(error, program.generation)).collect();
     for stream in &program.streams {
@@ -40,7 +40,6 @@ pub fn check_program(module: &Module, program: &Program) -> Vec<Diagnostic> {
             found.push(odd_word(&finding, stream.engine, place(owner.flatten())));
         }
     }
-    let _ = module;
     found
 }
 

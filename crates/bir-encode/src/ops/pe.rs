@@ -72,14 +72,13 @@ struct Pass {
 
 impl Keys {
     /// The passes: one, or two for float32. spec: isa-bundle 15, G5
-    fn passes(&self, inst: Inst<'_>, moving: &Operand<'_>, stationary: &Operand<'_>) -> Result<Vec<Pass>> {
+    fn passes(&self, moving: &Operand<'_>, stationary: &Operand<'_>) -> Result<Vec<Pass>> {
         if !matches!(self.flags, 0..=4 | 6) {
             return invalid(format!(
                 "accumulation_flag is {}; 0, 1, 2, 3, 4 and 6 are legal (1 starts a group, 2 ends it, 4 adds to what is there)",
                 self.flags
             ));
         }
-        let _ = inst;
         if moving.is(Dtype::Float32) {
             let first = Pass { load: Fp32Mode(2), multiply: Fp32Mode(3), flags: self.flags & START };
             let second =
@@ -165,7 +164,7 @@ impl Array {
 pub(super) fn matmult<'c>(inst: Inst<'c>, op: &Matmult, load_weights: bool) -> Result<Words<'c>> {
     let keys = keys!(inst, op);
     let (moving, stationary, out) = (inst.input(0)?, inst.input(1)?, inst.output(0)?);
-    let passes = keys.passes(inst, &moving, &stationary)?;
+    let passes = keys.passes(&moving, &stationary)?;
     let (weights, result) = (stationary.geometry()?, out.geometry()?);
     let array = Array::new(inst, &keys, &weights, &result, moving.is(Dtype::Float32r))?;
     let mut words = Words::new();
@@ -185,7 +184,7 @@ pub(super) fn matmult<'c>(inst: Inst<'c>, op: &Matmult, load_weights: bool) -> R
 pub(super) fn matmult_sparse<'c>(inst: Inst<'c>, op: &MatmultSparse) -> Result<Words<'c>> {
     let keys = keys!(inst, op);
     let (stationary, moving, tags, out) = (inst.input(0)?, inst.input(1)?, inst.input(2)?, inst.output(0)?);
-    let passes = keys.passes(inst, &moving, &stationary)?;
+    let passes = keys.passes(&moving, &stationary)?;
     let (weights, result) = (stationary.geometry()?, out.geometry()?);
     let array = Array::new(inst, &keys, &weights, &result, moving.is(Dtype::Float32r))?;
 
@@ -307,7 +306,7 @@ fn transpose(word: &mut Draft<'_>, keys: &Keys) -> Result<()> {
 
 pub(super) fn matmult_mx<'c>(inst: Inst<'c>, op: &MatmultMx) -> Result<Words<'c>> {
     let keys = keys!(inst, op);
-    keys.passes(inst, &inst.input(0)?, &inst.input(1)?)?;
+    keys.passes(&inst.input(0)?, &inst.input(1)?)?;
     let (moving, stationary) = (inst.input(0)?, inst.input(1)?);
     let (moving_scale, stationary_scale) = (inst.input(2)?, inst.input(3)?);
     let out = inst.output(0)?;

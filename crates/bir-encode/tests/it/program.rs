@@ -1,13 +1,13 @@
 //! Whole programs: streams, owners, clones on all engines, branches, waits, kernels.
 
-use bir::builder::{Access, Builder, NewTensor};
+use bir::builder::{Builder, NewTensor};
 use bir::enums::{BranchCompareOp, Dtype, EngineType, EventSemaphoreClearMode, InstructionType};
 use bir::ops::{
     CompareAndBranch, GroupResetSemaphores, InlineASMBytes, Matmult, Memset, SwitchQueueInstance,
     UnconditionalBranch,
 };
 use bir_encode::{Options, branch_target, check, collect, encode};
-use tpb_isa::{Body, BranchCompareOp as Compare, Engine, Generation, Opcode, Word};
+use tpb_isa::{Body, BranchCompareOp as Compare, Engine, Generation, Word};
 
 use crate::common::{decoded, errors, module, program, psum, sb, words};
 
@@ -134,7 +134,6 @@ fn a_branch_that_leads_nowhere_near() {
     let texts = errors(V3, |b| {
         let far = b.new_block("far");
         let other = b.new_block("other");
-        let _ = other;
         let i = b.register("i", EngineType::SP);
         let op =
             CompareAndBranch { on_true: Some(far.into()), on_false: Some(far.into()), ..Default::default() };
@@ -224,10 +223,8 @@ fn a_trigger_names_the_queue_instance_and_the_block() {
             sb(b, "y", 8, Dtype::Float32, 0),
         );
         b.dma("t", EngineType::SP, queue).copy(x.all(), y.all()).completes(8).done();
-        let instance = b.module()[queue].blocks[0];
         let name = b.name("second");
         let other = b.module().add_block(bir::records::Block { name, ..Default::default() });
-        let _ = instance;
         let switch = SwitchQueueInstance {
             queue: Some(queue.into()),
             instance: Some(other.into()),
@@ -302,5 +299,4 @@ fn a_word_on_the_wrong_engine_is_a_warning() {
     });
     let findings = check(&module, &Options::default()).unwrap();
     assert_eq!((&*findings[0].code, findings[0].severity), ("WIRE-06", bir::diag::Severity::Error));
-    let _ = (Opcode::NOP, None::<Access>);
 }
