@@ -6,6 +6,7 @@ mod demo;
 mod diff;
 mod dump;
 mod explain;
+mod encode;
 mod klr;
 mod man;
 pub(crate) mod neff;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     Order(order::Opts),
     Verify(verify::Opts),
     Explain(explain::Opts),
+    Encode(encode::Opts),
     Neff(neff::Opts),
     Mem(mem::Opts),
     Diff(diff::Opts),
@@ -79,6 +81,7 @@ impl Command {
             Command::Order(opts) => opts.run(context),
             Command::Verify(opts) => opts.run(context),
             Command::Explain(opts) => opts.run(context),
+            Command::Encode(opts) => opts.run(context),
             Command::Neff(opts) => opts.run(context),
             Command::Mem(opts) => opts.run(context),
             Command::Diff(opts) => opts.run(context),

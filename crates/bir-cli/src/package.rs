@@ -6,7 +6,7 @@ use std::rc::Rc;
 use neff::{Container, Graph, Limits, Package};
 use neff_words::{Core, EngineStream, Program};
 use tpb_isa::text::{Options, put_line};
-use tpb_isa::{Generation, WORD_BYTES};
+use tpb_isa::{Generation, StreamWord};
 
 use crate::cmd::neff::fault;
 use crate::input::{Input, Kind};
@@ -109,17 +109,13 @@ struct Known {
 }
 
 impl Annotations for Known {
-    fn of(&mut self, index: u64) -> Annotation<'_> {
+    fn of(&mut self, stream_word: &StreamWord) -> Annotation<'_> {
         let stream = &self.core.engines[self.at];
-        let Ok(word) = usize::try_from(index) else { return Annotation::default() };
+        let Ok(word) = usize::try_from(stream_word.index) else { return Annotation::default() };
         self.source = stream.source(word, &self.core.front_end);
         self.note.clear();
-        let at = word * WORD_BYTES;
-        if let (Some(generation), Some(bytes)) = (self.generation, stream.bytes.get(at..at + WORD_BYTES)) {
-            let bytes: [u8; WORD_BYTES] = bytes.try_into().expect("the slice has the length of a word");
-            let previous = at.checked_sub(WORD_BYTES).map(|before| stream.bytes[before]);
-            let word = tpb_isa::StreamWord::new(bytes.into(), index, generation, previous);
-            neff_words::note::put(&mut self.note, &word, &self.graph, stream.key);
+        if self.generation.is_some() {
+            neff_words::note::put(&mut self.note, stream_word, &self.graph, stream.key);
         }
         if self.differs.get(word) == Some(&true)
             && let Some(line) = stream.assembly.as_ref().and_then(|lines| lines.get(word))

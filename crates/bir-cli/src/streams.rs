@@ -1,13 +1,18 @@
 //! Instruction streams as they come from files, folders and packages, with what is known about each of their words.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::str::FromStr;
 
+use bir::Module;
+use bir::ids::InstId;
+use bir_encode::Program;
 use flate2::read::MultiGzDecoder;
-use tpb_isa::{Engine, Generation};
+use tpb_isa::{Engine, Generation, Opcode, StreamWord};
 
 use crate::input::{Input, Kind};
 use crate::package;
@@ -60,8 +65,8 @@ impl Stream {
 
 /// What is known about the words of a stream beside their bytes: from an index, from debug data.
 pub(crate) trait Annotations {
-    /// What is known about the word with this index. Words are asked for in order.
-    fn of(&mut self, index: u64) -> Annotation<'_>;
+    /// What is known about a word. Words are asked for in order.
+    fn of(&mut self, word: &StreamWord) -> Annotation<'_>;
 }
 
 /// What is known about a word.
@@ -79,8 +84,96 @@ pub(crate) struct Annotation<'a> {
 pub(crate) struct Unknown;
 
 impl Annotations for Unknown {
-    fn of(&mut self, _: u64) -> Annotation<'_> {
+    fn of(&mut self, _: &StreamWord) -> Annotation<'_> {
         Annotation::default()
+    }
+}
+
+/// Names and source lines from the module that the words were made of.
+///
+/// The words are compared with those that the module gives, opcode by opcode; from the first that differs on, nothing is
+/// said, unless an index says which instructions they are.
+pub(crate) struct FromModule {
+    /// What else is known.
+    inner: Box<dyn Annotations>,
+    by_name: Rc<HashMap<String, String>>,
+    /// Opcode and owner of each word still to come.
+    expected: std::vec::IntoIter<(u8, Option<InstId>)>,
+    module: Rc<Module>,
+    name: String,
+    source: String,
+}
+
+impl FromModule {
+    /// Adds what a module says to what is known about a stream of an engine.
+    pub(crate) fn add(
+        stream: &mut Stream,
+        module: &Rc<Module>,
+        program: &Program,
+        by_name: &Rc<HashMap<String, String>>,
+    ) {
+        let Some(engine) = stream.engine else { return };
+        let made = program.stream(engine);
+        let expected: Vec<_> =
+            made.words.iter().map(|word| word.opcode()).zip(made.owners.iter().copied()).collect();
+        let inner = std::mem::replace(&mut stream.annotations, Box::new(Unknown));
+        stream.annotations = Box::new(FromModule {
+            inner,
+            by_name: Rc::clone(by_name),
+            expected: expected.into_iter(),
+            module: Rc::clone(module),
+            name: String::new(),
+            source: String::new(),
+        });
+    }
+}
+
+/// Source lines of the instructions of a module, by name; of equal names, the first.
+pub(crate) fn source_lines(module: &Module) -> HashMap<String, String> {
+    let mut lines = HashMap::new();
+    for id in module.insts() {
+        if let Some(source) = source_line(module, id) {
+            lines.entry(module.str(module[id].name).to_owned()).or_insert(source);
+        }
+    }
+    lines
+}
+
+fn source_line(module: &Module, id: InstId) -> Option<String> {
+    let debug = module[id].debug.as_deref()?;
+    match (debug.lineno, debug.op_name) {
+        (Some(line), Some(op)) => Some(format!("line {line} {}", module.str(op))),
+        (Some(line), None) => Some(format!("line {line}")),
+        (None, Some(op)) => Some(module.str(op).to_owned()),
+        (None, None) => None,
+    }
+}
+
+impl Annotations for FromModule {
+    fn of(&mut self, word: &StreamWord) -> Annotation<'_> {
+        let known = self.inner.of(word);
+        let is_prologue =
+            matches!(Opcode(word.word.opcode()), Opcode::SET_ORDERING_MODE | Opcode::PSEUDO_BRANCH_LABEL);
+        if let Some(name) = known.instruction {
+            let source = known.source.or_else(|| self.by_name.get(name).map(String::as_str));
+            return Annotation { source, ..known };
+        }
+        if is_prologue && word.index < 2 {
+            return known;
+        }
+        match self.expected.next() {
+            Some((opcode, Some(owner))) if opcode == word.word.opcode() => {
+                self.name = self.module.str(self.module[owner].name).to_owned();
+                self.source = source_line(&self.module, owner).unwrap_or_default();
+                let source = Some(self.source.as_str()).filter(|source| !source.is_empty());
+                Annotation { instruction: Some(&self.name), source, ..known }
+            }
+            Some((opcode, None)) if opcode == word.word.opcode() => known,
+            _ => {
+                self.expected = Vec::new().into_iter();
+                known
+            }
+        }
     }
 }
 
@@ -213,18 +306,18 @@ fn peek(mut reader: Box<dyn Read>) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
 }
 
 /// A line of `index.json`: the instruction that a word belongs to.
-#[derive(serde::Serialize, serde::Deserialize)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct IndexEntry<'a> {
     /// Stem of the stream's file.
     #[serde(borrow)]
-    pub(crate) stream: std::borrow::Cow<'a, str>,
+    pub(crate) stream: Cow<'a, str>,
     /// Number of the word in the stream.
     pub(crate) index: u64,
     /// Name of the instruction; `null` for words that belong to none.
-    pub(crate) instruction: Option<std::borrow::Cow<'a, str>>,
-    pub(crate) function: Option<std::borrow::Cow<'a, str>>,
-    /// Block names from the function down, joined by `/`.
-    pub(crate) block: Option<std::borrow::Cow<'a, str>>,
+    pub(crate) instruction: Option<Cow<'a, str>>,
+    pub(crate) function: Option<Cow<'a, str>>,
+    /// The block it stands in.
+    pub(crate) block: Option<Cow<'a, str>>,
     /// Place of the instruction in its block, from 0.
     pub(crate) position: Option<u64>,
 }
@@ -238,8 +331,8 @@ struct Names {
 }
 
 impl Annotations for Names {
-    fn of(&mut self, index: u64) -> Annotation<'_> {
-        let place = usize::try_from(index).ok().and_then(|index| self.of_word.get(index));
+    fn of(&mut self, word: &StreamWord) -> Annotation<'_> {
+        let place = usize::try_from(word.index).ok().and_then(|index| self.of_word.get(index));
         let name = place.and_then(|place| self.names.get((*place as usize).wrapping_sub(1)));
         Annotation { instruction: name.map(String::as_str), ..Annotation::default() }
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::expr::MaybeAffine;
+use crate::generated::enums::Dtype;
 use crate::inst::Instruction;
 use crate::open_enum::OpenEnum;
 
@@ -63,6 +64,10 @@ pub(crate) fn all<const N: usize>(terms: [Option<bool>; N]) -> Option<bool> {
     (!terms.contains(&None)).then_some(true)
 }
 
+pub(crate) fn any<const N: usize>(terms: [Option<bool>; N]) -> Option<bool> {
+    not(all(terms.map(not)))
+}
+
 pub(crate) fn not(term: Option<bool>) -> Option<bool> {
     term.map(|value| !value)
 }
@@ -86,6 +91,15 @@ pub(crate) fn has_entry<T: Copy + Into<u64>>(list: Option<&[MaybeAffine<T>]>, wa
 pub(crate) fn is_one_of<E: OpenEnum>(value: Option<E>, names: &[E]) -> Option<bool> {
     let value = value?;
     value.is_known().then(|| names.contains(&value))
+}
+
+pub(crate) fn dtype_is(inst: &Instruction, input: usize, dtype: Dtype) -> Option<bool> {
+    is_one_of(inst.ins.get(input)?.dtype(), &[dtype])
+}
+
+/// Whether the first output has fewer partitions.
+pub(crate) fn partitions_below(inst: &Instruction, limit: i64) -> Option<bool> {
+    Some(inst.outs.first()?.access_pattern()?.get(0)?.num < limit)
 }
 
 pub(crate) fn dtype_is_that_of_output(inst: &Instruction, input: usize) -> Option<bool> {

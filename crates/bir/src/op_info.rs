@@ -45,6 +45,8 @@ pub struct OpInfo {
     pub wire: [&'static [u8]; 3],
     /// How the bytes are chosen, in words; may be empty.
     pub wire_select: &'static str,
+    /// Which opcodes the words of an instruction have; empty when only prose says it. spec: isa-bundle 9.1
+    pub select: &'static [Select],
     /// Number of words.
     pub bundles: Bundles,
     /// Engine that its constructor gives.
@@ -59,6 +61,17 @@ pub struct OpInfo {
     pub conf: Conf,
     /// Remark; may be empty.
     pub note: &'static str,
+}
+
+/// The opcodes of the words of an instruction, in stream order, when a condition holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Select {
+    /// The condition.
+    pub when: Condition,
+    /// The only generation for which the row counts; `None` for all.
+    pub generation: Option<u32>,
+    /// Opcode bytes; none when such an instruction cannot be encoded.
+    pub words: &'static [u8],
 }
 
 /// Number of 64-byte words of an instruction.
@@ -118,6 +131,7 @@ impl OpInfo {
             terminator: false,
             wire: [&[]; 3],
             wire_select: "",
+            select: &[],
             bundles,
             default_engine: None,
             engines: None,
@@ -126,6 +140,25 @@ impl OpInfo {
             conf,
             note: "",
         }
+    }
+
+    /// Opcode bytes of the words of an instruction of this op on a generation (2 to 4), in stream order: the first row
+    /// of [`OpInfo::select`] that holds. `None` when no row does, or that depends on an affine value.
+    ///
+    /// ```
+    /// use bir::op_info::OpInfo;
+    /// use bir::{Instruction, Op, Sym, enums::InstructionType, ids::{BlockId, Id}};
+    /// let inst = Instruction::new(Sym::EMPTY, BlockId::new(0), Op::new(InstructionType::MaxIndex));
+    /// let info = OpInfo::of(InstructionType::MaxIndex).unwrap();
+    /// assert_eq!(info.selected_words(&inst, 3), Some(&[0x6d, 0x6e][..]));
+    /// ```
+    pub fn selected_words(&self, inst: &Instruction, generation: u32) -> Option<&'static [u8]> {
+        for row in self.select {
+            if row.generation.is_none_or(|only| only == generation) && row.when.holds(inst)? {
+                return Some(row.words);
+            }
+        }
+        None
     }
 
     /// Opcode bytes that its words can have on a generation (2 to 4); none on others.

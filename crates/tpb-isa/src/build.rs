@@ -405,6 +405,29 @@ impl WordBuilder {
         self.layout.field(field).is_some()
     }
 
+    /// Dimensions that a slot for access patterns has; `None` when the field is no such slot.
+    pub fn dimensions(&self, field: Field) -> Option<usize> {
+        let shape = match self.layout.field(field)?.kind {
+            Kind::Struct(info) => info.shape,
+            Kind::Union(union) => union.direct.shape,
+            _ => return None,
+        };
+        match shape {
+            Shape::Tensor(dims) => Some(dims.into()),
+            Shape::Generator => Some(4),
+            _ => None,
+        }
+    }
+
+    /// Whether a slot takes an index and data pair.
+    pub fn takes_indirect(&self, field: Field) -> bool {
+        match self.layout.field(field).map(|field| field.kind) {
+            Some(Kind::Union(_)) => true,
+            Some(Kind::Struct(info)) => info.name.contains("INDIRECT"),
+            _ => false,
+        }
+    }
+
     /// The word.
     pub fn finish(self) -> Word {
         self.word

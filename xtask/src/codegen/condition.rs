@@ -77,6 +77,19 @@ fn atom(tables: &Tables, op: &Op, term: &str) -> Result<(String, bool)> {
             let index = place.strip_prefix("dtype(").and_then(|p| p.strip_suffix(')')).context("dtype(I)")?;
             (format!("dtype_is_that_of_output(inst, {})", number(index)?), false)
         }
+        [place, "==", name] if place.starts_with("dtype(") => {
+            let index = place.strip_prefix("dtype(").and_then(|p| p.strip_suffix(')')).context("dtype(I)")?;
+            let dtype = enum_value(tables, "Dtype", name)?;
+            (format!("dtype_is(inst, {}, {dtype})", number(index)?), false)
+        }
+        ["partitions", "<", n] => (format!("partitions_below(inst, {})", number(n)?), false),
+        ["bitvec"] => {
+            let keys = ["op", "op0", "op1", "reduce_op"].into_iter().filter_map(|key| {
+                let field = op.field.iter().find(|f| f.key == key && f.ty == "enum:AluOpType")?;
+                Some(format!("is_one_of(Some(op.{}), BITVEC)", field.rust_name()))
+            });
+            (format!("any([{}])", keys.collect::<Vec<_>>().join(", ")), true)
+        }
         [key] => {
             let (field, place) = key_of(tables, op, key)?;
             ensure!(matches!(&*field.ty, "bool" | "maybe_affine<bool>"), "{key} is no boolean");

@@ -25,13 +25,16 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
         "/// By ordinal of the op.\npub(crate) static OPS: [OpInfo; {}] = [\n",
         tables.ops.op.len()
     );
+    let mut conditions = Conditions::new(&tables);
     for (at, op) in tables.ops.op.iter().enumerate() {
         ensure!(op.ordinal as usize == at, "{} is out of place", op.name);
-        let row = row(&tables, op).with_context(|| format!("op {}", op.name))?;
+        let row = row(&tables, op, &mut conditions).with_context(|| format!("op {}", op.name))?;
         out.push_str(&row);
     }
     out.push_str("];\n\n");
-    predicates(&mut out, &tables)?;
+    predicates(&mut out, &tables, &mut conditions)?;
+    bitvec(&mut out, &tables)?;
+    out.push_str(&conditions.text());
     Ok(vec![Output { path: PathBuf::from("crates/bir/src/generated/op_info.rs"), text: out }])
 }
 
@@ -67,7 +70,40 @@ match self {{ {names} }}
     );
 }
 
-fn row(tables: &Tables, op: &Op) -> Result<String> {
+/// The ALU ops that work on bits.
+fn bitvec(out: &mut String, tables: &Tables) -> Result<()> {
+    let alu = tables.enums.iter().find(|e| e.name == "AluOpType").context("no AluOpType")?;
+    let ops = alu.value.iter().filter(|v| v.op_class.as_deref() == Some("bitvec"));
+    let ops: Vec<_> = ops.map(|v| format!("AluOpType::{}", variant(v.wire()))).collect();
+    let _ = write!(
+        out,
+        "/// ALU ops that work on bits: `op_class` bitvec of enums.toml.
+pub(crate) const BITVEC: &[AluOpType] = &[{}];\n\n",
+        ops.join(", ")
+    );
+    Ok(())
+}
+
+/// The words of an op by condition. A generation in a condition becomes a column of its own.
+fn select(op: &Op, conditions: &mut Conditions<'_>) -> Result<Option<String>> {
+    let mut rows = String::new();
+    for entry in &op.select_code {
+        let is_generation = |term: &&str| term.starts_with("gen == v");
+        let (generations, rest): (Vec<&str>, Vec<&str>) =
+            entry.when.split(" and ").filter(|term| !term.is_empty()).partition(is_generation);
+        let generation = match generations[..] {
+            [] => "None".to_owned(),
+            [term] => format!("Some({})", term.trim_start_matches("gen == v").parse::<u32>()?),
+            _ => bail!("{}: two generations", entry.when),
+        };
+        let when = conditions.condition(op, &rest.join(" and "))?;
+        let _ =
+            writeln!(rows, "Select {{ when: {when}, generation: {generation}, words: &{:?} }},", entry.words);
+    }
+    Ok((!rows.is_empty()).then(|| format!("&[{rows}]")))
+}
+
+fn row(tables: &Tables, op: &Op, conditions: &mut Conditions<'_>) -> Result<String> {
     let parent = match op.parent.as_str() {
         "Instruction" => None,
         class => {
@@ -109,6 +145,7 @@ fn row(tables: &Tables, op: &Op) -> Result<String> {
         ("terminator", flag(op.terminator)),
         ("wire", has_words.then(|| format!("[&{:?}, &{:?}, &{:?}]", wire[0], wire[1], wire[2]))),
         ("wire_select", text(&op.wire_select)),
+        ("select", select(op, conditions)?),
         ("default_engine", default_engine),
         ("engines", engines),
         ("arch_min", arch(op.arch_min)?),
@@ -150,8 +187,7 @@ fn bundles(text: &str) -> Result<String> {
     Ok(format!("Bundles {{ min: {min}, max: {max:?}, per_engine: {per_engine} }}"))
 }
 
-fn predicates(out: &mut String, tables: &Tables) -> Result<()> {
-    let mut conditions = Conditions::new(tables);
+fn predicates(out: &mut String, tables: &Tables, conditions: &mut Conditions<'_>) -> Result<()> {
     let (mut variants, mut names, mut members) = (String::new(), String::new(), String::new());
     for predicate in &tables.ops.predicate {
         let name = camel(&predicate.name);
@@ -191,9 +227,8 @@ match self {{ {names} }}
 pub(crate) fn members(self) -> &'static [(InstructionType, Condition)] {{
 match self {{ {members} }}
 }}
-}}\n\n{}",
-        all.join(", "),
-        conditions.text()
+}}\n\n",
+        all.join(", ")
     );
     Ok(())
 }

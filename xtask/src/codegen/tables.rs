@@ -42,6 +42,7 @@ pub(super) struct EnumValue {
     pub(super) size_bytes: Option<u32>,
     pub(super) imm_json: Option<bool>,
     pub(super) generation: Option<u32>,
+    pub(super) op_class: Option<String>,
     pub(super) device_aliases: Option<Vec<String>>,
     pub(super) product: Option<Vec<String>>,
     #[serde(default)]
@@ -119,6 +120,8 @@ pub(super) struct Op {
     pub(super) wire_v3: Vec<u8>,
     pub(super) wire_v4: Vec<u8>,
     pub(super) wire_select: Option<String>,
+    #[serde(default)]
+    pub(super) select_code: Vec<SelectWords>,
     pub(super) bundles: String,
     pub(super) default_engine: Option<String>,
     pub(super) default_engine_conf: Option<String>,
@@ -131,6 +134,13 @@ pub(super) struct Op {
     pub(super) note: Option<String>,
     #[serde(default)]
     pub(super) field: Vec<Field>,
+}
+
+/// The words of an instruction for which a condition holds.
+#[derive(Deserialize)]
+pub(super) struct SelectWords {
+    pub(super) when: String,
+    pub(super) words: Vec<u8>,
 }
 
 #[derive(Deserialize)]

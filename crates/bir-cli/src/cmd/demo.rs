@@ -77,6 +77,14 @@ const STAGES: &[Stage] = &[
     },
     Stage { shows: "No difference from itself.", command: &["diff", "MODULE", "MODULE"] },
     Stage {
+        shows: "The instruction words of each engine, and which instruction each belongs to.",
+        command: &["encode", "MODULE", "-o", "DIR/streams"],
+    },
+    Stage {
+        shows: "The words of the scalar engine, taken apart.",
+        command: &["objdump", "--bir", "MODULE", "DIR/streams/Activation.bin"],
+    },
+    Stage {
         shows: "A kernel as the front end hands it over: what it holds.",
         command: &["klr", "info", "KERNEL"],
     },

@@ -1,15 +1,18 @@
 //! `bir objdump`: instruction words as text, or as JSON.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
+use bir_json::{ReadOptions, Unresolved};
 use tpb_isa::text::{Options, put_header};
 use tpb_isa::{Generation, WORD_BYTES, each_word, json};
 
 use super::Status;
+use crate::input::Input;
 use crate::output::OutputOpt;
 use crate::report::{Context, Fault, Format, Result};
-use crate::streams::{self, Stream, TargetOpt};
+use crate::streams::{self, FromModule, Stream, TargetOpt};
 
 /// Disassemble instruction streams
 ///
@@ -24,8 +27,8 @@ use crate::streams::{self, Stream, TargetOpt};
 #[command(after_help = "\
 Examples:
   $ bir objdump --target trn2 PE.bin
+  $ bir objdump --bir dump.json streams | less
   $ bir objdump model.neff
-  $ bir objdump --target trn2 --raw streams/ | less
   $ bir objdump --target trn2 --format json DVE.bin | jq -r .mnemonic | sort | uniq -c")]
 pub(crate) struct Opts {
     /// Stream, folder of streams or package; none or `-` for standard input. A stream may be compressed with gzip or zstd
@@ -38,11 +41,20 @@ pub(crate) struct Opts {
     /// Show the 64 bytes of each word
     #[arg(long)]
     raw: bool,
+    /// Module that the words were made of: gives names, source lines, and the target
+    ///
+    /// Where no index says which instruction a word belongs to, the words are compared with those that the module gives,
+    /// up to the first that differs.
+    #[arg(long, value_name = "FILE")]
+    bir: Option<PathBuf>,
 }
 
 impl Opts {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
         let mut streams = streams::open(self.input.as_deref(), self.target.target, context)?;
+        if let Some(file) = &self.bir {
+            self.add_names(&mut streams, file, context)?;
+        }
         let generations: Result<Vec<Generation>> =
             streams.iter().map(|stream| self.generation(stream)).collect();
         let generations = generations?;
@@ -71,11 +83,29 @@ impl Opts {
         Ok(Status::Clean)
     }
 
+    /// Adds what the module says.
+    fn add_names(&self, streams: &mut [Stream], file: &Path, context: &Context) -> Result<()> {
+        let input = Input::file(file, context)?;
+        let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
+        let module = input.module(&options, context)?.module;
+        let options =
+            bir_encode::Options { generation: self.target.target, ..bir_encode::Options::default() };
+        let program = bir_encode::encode(&module, &options)
+            .map_err(|error| Fault::new(format!("{}: {error}", file.display())))?;
+        let by_name = Rc::new(streams::source_lines(&module));
+        let module = Rc::new(module);
+        for stream in streams {
+            stream.generation = stream.generation.or(Some(program.generation));
+            FromModule::add(stream, &module, &program, &by_name);
+        }
+        Ok(())
+    }
+
     /// The generation of a stream: what was asked for, or what the input says.
     fn generation(&self, stream: &Stream) -> Result<Generation> {
         self.target.target.or(stream.generation).ok_or_else(|| {
             let message = format!("{} does not say what target its words are for", stream.file);
-            Fault::new(message).note("give `--target trn1`, `trn2` or `trn3`")
+            Fault::new(message).note("give `--target trn1`, `trn2` or `trn3`, or the module: `--bir FILE`")
         })
     }
 }
@@ -99,7 +129,7 @@ fn put_text(
     let annotations = &mut stream.annotations;
     let mut comment = String::new();
     let end = each_word(&mut stream.bytes, generation, |word| {
-        let known = annotations.of(word.index);
+        let known = annotations.of(word);
         comment.clear();
         for part in [known.instruction, known.source, known.note].into_iter().flatten() {
             if !comment.is_empty() {
@@ -131,7 +161,7 @@ fn put_json(sink: &mut dyn Write, stream: &mut Stream, generation: Generation) -
     let annotations = &mut stream.annotations;
     let name = &stream.name;
     let end = each_word(&mut stream.bytes, generation, |word| {
-        let known = annotations.of(word.index);
+        let known = annotations.of(word);
         json::put_line(&mut text, name, word, known.instruction, known.source);
         text.push('\n');
         if text.len() >= FLUSH {

@@ -58,6 +58,9 @@ pub(crate) struct Opts {
     /// Findings of this rule or family are errors; `warnings`: all warnings are
     #[arg(long, value_name = "RULE|warnings", value_parser = denied)]
     deny: Vec<Denied>,
+    /// Also encode the instructions and check their words
+    #[arg(long)]
+    wire: bool,
     /// Print findings as the vendor's tool would
     #[arg(long)]
     vendor_text: bool,
@@ -110,7 +113,7 @@ impl Opts {
         }
         let options = self.options();
         let progress = context.progress("checking".into());
-        let outcomes: Vec<(std::ops::Range<usize>, Outcome)> = if self.cores {
+        let mut outcomes: Vec<(std::ops::Range<usize>, Outcome)> = if self.cores {
             let modules: Vec<&Loaded> = loaded.iter().collect();
             vec![(0..loaded.len(), bir_verify::verify_cores(&modules, &options))]
         } else {
@@ -118,6 +121,19 @@ impl Opts {
             loaded.iter().enumerate().map(one).collect()
         };
         drop(progress);
+        if self.wire {
+            for (which, outcome) in &mut outcomes {
+                for at in which.clone() {
+                    let core = self.cores.then_some(at as u16);
+                    match bir_encode::check(&loaded[at].module, &bir_encode::Options::default()) {
+                        Ok(found) => outcome.findings.extend(self.words(found, core)),
+                        Err(error) => {
+                            context.hint(&format!("{}: {error}; words are not checked", inputs[at].name))
+                        }
+                    }
+                }
+            }
+        }
         let status = match outcomes.iter().any(|(_, outcome)| outcome.count(Severity::Error) > 0) {
             true => Status::Found,
             false => Status::Clean,
@@ -150,6 +166,32 @@ impl Opts {
         // The program ends here: giving back large modules piece by piece would only take time.
         std::mem::forget(loaded);
         Ok(status)
+    }
+
+    /// The findings about words that are wanted, with their severity.
+    fn words(&self, found: Vec<Diagnostic>, core: Option<u16>) -> Vec<Diagnostic> {
+        let options = self.options();
+        let mut found: Vec<Diagnostic> = found
+            .into_iter()
+            .filter_map(|mut finding| {
+                let rule = RuleId::parse(&finding.code)?;
+                let is_wanted = options.only.is_empty() || options.only.contains(&rule);
+                if !is_wanted || options.allow.contains(&rule) {
+                    return None;
+                }
+                let denied = options.deny.contains(&rule)
+                    || finding.severity == Severity::Warning && (options.deny_warnings || options.strict);
+                if denied {
+                    finding.severity = Severity::Error;
+                }
+                if let Some(core) = core {
+                    finding.place = finding.place.on_core(core);
+                }
+                Some(finding)
+            })
+            .collect();
+        Diagnostic::fold_repeats(&mut found);
+        found
     }
 
     fn options(&self) -> Options {

@@ -215,6 +215,11 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[33, 36], &[33, 36], &[33, 36, 37]],
         wire_select: "is_activate2 false 0x21, true 0x25 (v4 only); a second output of 0x21 appends 0x24",
+        select: &[
+            Select { when: Condition::new("is_activate2", activation_0), generation: None, words: &[37] },
+            Select { when: Condition::new("outs == 2", activation_1), generation: None, words: &[33, 36] },
+            Select { when: Condition::ALWAYS, generation: None, words: &[33] },
+        ],
         default_engine: Some(Known { value: EngineType::Activation, conf: Conf::Confirmed }),
         engines: Some(Known { value: &[EngineType::Activation], conf: Conf::Confirmed }),
         note: "0x25 is the only opcode byte that exists for v4 alone",
@@ -269,6 +274,14 @@ pub(crate) static OPS: [OpInfo; 110] = [
         parent: Some(InstructionType::MatmultBase),
         wire: [&[1, 2], &[1, 2], &[1, 2]],
         wire_select: "LdWeights 0x01 then MatMul 0x02; weight-cache hit (same weights as the previous Matmult) drops 0x01; fp32 two-pass doubles",
+        select: &[
+            Select {
+                when: Condition::new("dtype(0) == float32", matmult_0),
+                generation: None,
+                words: &[1, 2, 1, 2],
+            },
+            Select { when: Condition::ALWAYS, generation: None, words: &[1, 2] },
+        ],
         default_engine: Some(Known { value: EngineType::PE, conf: Conf::Confirmed }),
         engines: Some(Known { value: &[EngineType::PE], conf: Conf::Inferred }),
         ..OpInfo::plain(
@@ -284,6 +297,14 @@ pub(crate) static OPS: [OpInfo; 110] = [
         parent: Some(InstructionType::MatmultBase),
         wire: [&[], &[6, 1, 7], &[6, 1, 7]],
         wire_select: "LdTags 0x06, LdWeights 0x01, MatMulSparse 0x07",
+        select: &[
+            Select {
+                when: Condition::new("dtype(1) == float32", matmult_sparse_0),
+                generation: None,
+                words: &[6, 1, 7, 1, 7],
+            },
+            Select { when: Condition::ALWAYS, generation: None, words: &[6, 1, 7] },
+        ],
         default_engine: Some(Known { value: EngineType::PE, conf: Conf::Strong }),
         arch_min: Some(Known { value: ArchLevel::Gen3, conf: Conf::Strong }),
         ..OpInfo::plain(
@@ -298,6 +319,10 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[73, 77], &[73, 77], &[73, 77]],
         wire_select: "mode Const 0x49; mode Random 0x4D (same byte as Rng)",
+        select: &[
+            Select { when: Condition::new("mode == Random", memset_0), generation: None, words: &[77] },
+            Select { when: Condition::ALWAYS, generation: None, words: &[73] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         engines: Some(Known { value: &[EngineType::DVE, EngineType::Pool], conf: Conf::Confirmed }),
         ..OpInfo::plain(
@@ -477,6 +502,10 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[70, 71], &[70, 71], &[70, 71]],
         wire_select: "0x46 same raw dtype; 0x47 when source and destination dtypes differ; both on DVE and on Activation",
+        select: &[
+            Select { when: Condition::new("dtype(0) == out", tensor_copy_0), generation: None, words: &[70] },
+            Select { when: Condition::ALWAYS, generation: None, words: &[71] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         ..OpInfo::plain(
             InstructionType::TensorCopy,
@@ -524,6 +553,36 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[66, 82, 131, 132, 124, 125], &[66, 82, 131, 132, 124, 125], &[66, 82, 131, 132, 124, 125]],
         wire_select: "free-axis 0x42 arith / 0x52 bitvec; transposed 0x83 / 0x84; partition axis 0x7C arith / 0x7D bitvec",
+        select: &[
+            Select {
+                when: Condition::new("axis == C and bitvec", tensor_reduce_0),
+                generation: None,
+                words: &[125],
+            },
+            Select { when: Condition::new("axis == C", tensor_reduce_1), generation: None, words: &[124] },
+            Select {
+                when: Condition::new("axis == XYZWC and bitvec", tensor_reduce_2),
+                generation: None,
+                words: &[125],
+            },
+            Select {
+                when: Condition::new("axis == XYZWC", tensor_reduce_3),
+                generation: None,
+                words: &[124],
+            },
+            Select {
+                when: Condition::new("apply_transpose and bitvec", tensor_reduce_4),
+                generation: None,
+                words: &[132],
+            },
+            Select {
+                when: Condition::new("apply_transpose", tensor_reduce_5),
+                generation: None,
+                words: &[131],
+            },
+            Select { when: Condition::new("bitvec", tensor_reduce_6), generation: None, words: &[82] },
+            Select { when: Condition::ALWAYS, generation: None, words: &[66] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Inferred }),
         note: "engine Pool or DVE",
         ..OpInfo::plain(
@@ -538,6 +597,15 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[67, 83, 147, 154, 155], &[67, 83, 147, 154, 155], &[67, 83, 147, 154, 155]],
         wire_select: "bit-vector 0x53, apply_transpose 0x93, plain 0x43; two outputs 0x9A then 0x9B (I)",
+        select: &[
+            Select {
+                when: Condition::new("outs == 2", tensor_scalar_0),
+                generation: None,
+                words: &[154, 155],
+            },
+            Select { when: Condition::new("bitvec", tensor_scalar_1), generation: None, words: &[83] },
+            Select { when: Condition::ALWAYS, generation: None, words: &[67] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         ..OpInfo::plain(
             InstructionType::TensorScalar,
@@ -555,6 +623,60 @@ pub(crate) static OPS: [OpInfo; 110] = [
             &[67, 83, 116, 147, 154, 155, 157, 158, 229],
         ],
         wire_select: "is_tensor_scalar_addr 0x74; is_tensor_tensor_scan 0xE5; is_scalar_tensor_tensor 0x9D arith / 0x9E bitvec; else 0x43 / 0x53 / 0x93; two outputs or acc set 0x9A; a second output appends 0x9B",
+        select: &[
+            Select {
+                when: Condition::new("is_tensor_scalar_addr", tensor_scalar_ptr_0),
+                generation: None,
+                words: &[116],
+            },
+            Select {
+                when: Condition::new("is_tensor_tensor_scan", tensor_scalar_ptr_1),
+                generation: None,
+                words: &[229],
+            },
+            Select {
+                when: Condition::new("is_scalar_tensor_tensor and bitvec and outs == 2", tensor_scalar_ptr_2),
+                generation: None,
+                words: &[],
+            },
+            Select {
+                when: Condition::new("is_scalar_tensor_tensor and outs == 2", tensor_scalar_ptr_3),
+                generation: None,
+                words: &[157, 155],
+            },
+            Select {
+                when: Condition::new("is_scalar_tensor_tensor and bitvec", tensor_scalar_ptr_4),
+                generation: None,
+                words: &[158],
+            },
+            Select {
+                when: Condition::new("is_scalar_tensor_tensor", tensor_scalar_ptr_5),
+                generation: None,
+                words: &[157],
+            },
+            Select {
+                when: Condition::new("bitvec and apply_transpose", tensor_scalar_ptr_6),
+                generation: None,
+                words: &[],
+            },
+            Select {
+                when: Condition::new("outs == 2", tensor_scalar_ptr_7),
+                generation: None,
+                words: &[154, 155],
+            },
+            Select {
+                when: Condition::new("not acc == Idle", tensor_scalar_ptr_8),
+                generation: None,
+                words: &[154],
+            },
+            Select { when: Condition::new("bitvec", tensor_scalar_ptr_9), generation: None, words: &[83] },
+            Select {
+                when: Condition::new("apply_transpose", tensor_scalar_ptr_10),
+                generation: None,
+                words: &[147],
+            },
+            Select { when: Condition::ALWAYS, generation: None, words: &[67] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         note: "no const0/const1: scalars come as operands",
         ..OpInfo::plain(
@@ -569,6 +691,24 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[154, 155, 230], &[154, 155, 230], &[154, 155, 230]],
         wire_select: "mode Reduce 0x9A; Cumulative and TensorScan 0xE6; a second output appends 0x9B",
+        select: &[
+            Select {
+                when: Condition::new("mode == Reduce and outs == 2", tensor_scalar_cache_0),
+                generation: None,
+                words: &[154, 155],
+            },
+            Select {
+                when: Condition::new("mode == Reduce", tensor_scalar_cache_1),
+                generation: None,
+                words: &[154],
+            },
+            Select {
+                when: Condition::new("outs == 2", tensor_scalar_cache_2),
+                generation: None,
+                words: &[230, 155],
+            },
+            Select { when: Condition::ALWAYS, generation: None, words: &[230] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         ..OpInfo::plain(
             InstructionType::TensorScalarCache,
@@ -582,6 +722,10 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[65, 81, 138], &[65, 81], &[65, 81]],
         wire_select: "0x41 arith, 0x51 bitvec; 0x8A only v2 Pool with bf16 operands (U, decode only)",
+        select: &[
+            Select { when: Condition::new("bitvec", tensor_tensor_0), generation: None, words: &[81] },
+            Select { when: Condition::ALWAYS, generation: None, words: &[65] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         ..OpInfo::plain(
             InstructionType::TensorTensor,
@@ -626,6 +770,10 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[97, 130], &[97, 130], &[97, 130]],
         wire_select: "0x61, or 0x82 with apply_transpose",
+        select: &[
+            Select { when: Condition::new("apply_transpose", bnstats_0), generation: None, words: &[130] },
+            Select { when: Condition::ALWAYS, generation: None, words: &[97] },
+        ],
         default_engine: Some(Known { value: EngineType::Pool, conf: Conf::Inferred }),
         note: "one source gives engine DVE for the batch-norm family",
         ..OpInfo::plain(
@@ -669,6 +817,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[100, 101], &[100, 101], &[100, 101]],
         wire_select: "parameter load 0x64, then backprop 0x65",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[100, 101] }],
         default_engine: Some(Known { value: EngineType::Pool, conf: Conf::Inferred }),
         ..OpInfo::plain(
             InstructionType::BNBackprop,
@@ -682,6 +831,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[101, 142], &[101, 142], &[101, 142]],
         wire_select: "second parameter load 0x8E, then backprop 0x65",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[142, 101] }],
         default_engine: Some(Known { value: EngineType::Pool, conf: Conf::Inferred }),
         ..OpInfo::plain(
             InstructionType::BNBackprop2,
@@ -695,6 +845,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[105, 106], &[105, 106], &[105, 106]],
         wire_select: "mask load 0x69 then data move 0x6A",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[105, 106] }],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         ..OpInfo::plain(
             InstructionType::StreamShuffle,
@@ -710,6 +861,14 @@ pub(crate) static OPS: [OpInfo; 110] = [
         keyless: true,
         wire: [&[105, 107], &[105, 107], &[105, 107]],
         wire_select: "mask load 0x69 then data move 0x6B; at most 31 output partitions need no mask load",
+        select: &[
+            Select {
+                when: Condition::new("partitions < 32", stream_transpose_0),
+                generation: None,
+                words: &[107],
+            },
+            Select { when: Condition::ALWAYS, generation: None, words: &[105, 107] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         ..OpInfo::plain(
             InstructionType::StreamTranspose,
@@ -832,6 +991,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
         parent: Some(InstructionType::Collective),
         wire: [&[217, 218], &[217, 218], &[217, 218]],
         wire_select: "0xD9 followed by its extension word 0xDA; a sequence, not a choice",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[217, 218] }],
         default_engine: Some(Known { value: EngineType::Pool, conf: Conf::Confirmed }),
         arch_min: Some(Known { value: ArchLevel::Gen3, conf: Conf::Confirmed }),
         note: "a V2 wire byte is listed although the verifier demands an arch above sunda",
@@ -985,6 +1145,19 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[208], &[120, 208], &[120, 208]],
         wire_select: "v2 0xD0; v3 and later 0x78 when rng_engine is Pool, 0xD0 for DVE",
+        select: &[
+            Select { when: Condition::ALWAYS, generation: Some(2), words: &[208] },
+            Select {
+                when: Condition::new("rng_engine == Pool", set_rand_state_0),
+                generation: None,
+                words: &[120],
+            },
+            Select {
+                when: Condition::new("rng_engine == DVE", set_rand_state_1),
+                generation: None,
+                words: &[208],
+            },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Inferred }),
         ..OpInfo::plain(
             InstructionType::SetRandState,
@@ -1034,6 +1207,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[], &[188, 155], &[188, 155]],
         wire_select: "0xBC, then the accumulator drain 0x9B",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[188, 155] }],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         arch_min: Some(Known { value: ArchLevel::Gen3, conf: Conf::Strong }),
         ..OpInfo::plain(
@@ -1423,6 +1597,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
         keyless: true,
         wire: [&[109, 110], &[109, 110], &[109, 110]],
         wire_select: "value load 0x6D then find index 0x6E",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[109, 110] }],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         ..OpInfo::plain(
             InstructionType::MaxIndex,
@@ -1436,6 +1611,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[109, 111], &[109, 111], &[109, 111]],
         wire_select: "value load 0x6D, then replace 0x6F",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[109, 111] }],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         ..OpInfo::plain(
             InstructionType::MatchReplace,
@@ -1449,6 +1625,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[], &[109, 111, 233], &[109, 111, 233]],
         wire_select: "value load 0x6D, replace 0x6F, index read 0xE9 (I)",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[109, 111, 233] }],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         arch_min: Some(Known { value: ArchLevel::Gen3, conf: Conf::Strong }),
         note: "reader and writer shared with MatchReplace; parent class not pinned",
@@ -1504,6 +1681,7 @@ pub(crate) static OPS: [OpInfo; 110] = [
         parent: Some(InstructionType::MatmultBase),
         wire: [&[], &[], &[9, 10]],
         wire_select: "LdWeightsMx 0x09 then MatmulMx 0x0A",
+        select: &[Select { when: Condition::ALWAYS, generation: None, words: &[9, 10] }],
         default_engine: Some(Known { value: EngineType::PE, conf: Conf::Confirmed }),
         engines: Some(Known { value: &[EngineType::PE], conf: Conf::Confirmed }),
         arch_min: Some(Known { value: ArchLevel::CoreV4, conf: Conf::Strong }),
@@ -1624,6 +1802,10 @@ pub(crate) static OPS: [OpInfo; 110] = [
     OpInfo {
         wire: [&[], &[], &[48, 155]],
         wire_select: "0x30; a second output appends 0x9B",
+        select: &[
+            Select { when: Condition::new("outs == 2", exponential_0), generation: None, words: &[48, 155] },
+            Select { when: Condition::ALWAYS, generation: None, words: &[48] },
+        ],
         default_engine: Some(Known { value: EngineType::DVE, conf: Conf::Strong }),
         arch_min: Some(Known { value: ArchLevel::CoreV4, conf: Conf::Strong }),
         note: "verifier row and ISA page say DVE; one opcode table says Activation",
@@ -1932,6 +2114,39 @@ impl Predicate {
     }
 }
 
+/// ALU ops that work on bits: `op_class` bitvec of enums.toml.
+pub(crate) const BITVEC: &[AluOpType] = &[
+    AluOpType::BitwiseNot,
+    AluOpType::ArithShiftLeft,
+    AluOpType::ArithShiftRight,
+    AluOpType::BitwiseAnd,
+    AluOpType::BitwiseOr,
+    AluOpType::BitwiseXor,
+    AluOpType::LogicalShiftLeft,
+    AluOpType::LogicalShiftRight,
+];
+
+/// `is_activate2`
+fn activation_0(inst: &Instruction) -> Option<bool> {
+    let Op::Activation(op) = &inst.op else { return None };
+    flag(op.is_activate2)
+}
+
+/// `outs == 2`
+fn activation_1(inst: &Instruction) -> Option<bool> {
+    Some(inst.outs.len() == 2)
+}
+
+/// `dtype(0) == float32`
+fn matmult_0(inst: &Instruction) -> Option<bool> {
+    dtype_is(inst, 0, Dtype::Float32)
+}
+
+/// `dtype(1) == float32`
+fn matmult_sparse_0(inst: &Instruction) -> Option<bool> {
+    dtype_is(inst, 1, Dtype::Float32)
+}
+
 /// `mode == Random`
 fn memset_0(inst: &Instruction) -> Option<bool> {
     let Op::Memset(op) = &inst.op else { return None };
@@ -1956,6 +2171,159 @@ fn save_0(inst: &Instruction) -> Option<bool> {
 /// `not dtype(0) == out`
 fn save_1(inst: &Instruction) -> Option<bool> {
     not(dtype_is_that_of_output(inst, 0))
+}
+
+/// `dtype(0) == out`
+fn tensor_copy_0(inst: &Instruction) -> Option<bool> {
+    dtype_is_that_of_output(inst, 0)
+}
+
+/// `apply_transpose`
+fn tensor_reduce_5(inst: &Instruction) -> Option<bool> {
+    let Op::TensorReduce(op) = &inst.op else { return None };
+    flag(op.apply_transpose)
+}
+
+/// `apply_transpose and bitvec`
+fn tensor_reduce_4(inst: &Instruction) -> Option<bool> {
+    let Op::TensorReduce(op) = &inst.op else { return None };
+    all([flag(op.apply_transpose), any([is_one_of(Some(op.op), BITVEC)])])
+}
+
+/// `axis == C`
+fn tensor_reduce_1(inst: &Instruction) -> Option<bool> {
+    let Op::TensorReduce(op) = &inst.op else { return None };
+    is_one_of(Some(op.axis), &[AxisListType::C])
+}
+
+/// `axis == C and bitvec`
+fn tensor_reduce_0(inst: &Instruction) -> Option<bool> {
+    let Op::TensorReduce(op) = &inst.op else { return None };
+    all([is_one_of(Some(op.axis), &[AxisListType::C]), any([is_one_of(Some(op.op), BITVEC)])])
+}
+
+/// `axis == XYZWC`
+fn tensor_reduce_3(inst: &Instruction) -> Option<bool> {
+    let Op::TensorReduce(op) = &inst.op else { return None };
+    is_one_of(Some(op.axis), &[AxisListType::XYZWC])
+}
+
+/// `axis == XYZWC and bitvec`
+fn tensor_reduce_2(inst: &Instruction) -> Option<bool> {
+    let Op::TensorReduce(op) = &inst.op else { return None };
+    all([is_one_of(Some(op.axis), &[AxisListType::XYZWC]), any([is_one_of(Some(op.op), BITVEC)])])
+}
+
+/// `bitvec`
+fn tensor_reduce_6(inst: &Instruction) -> Option<bool> {
+    let Op::TensorReduce(op) = &inst.op else { return None };
+    any([is_one_of(Some(op.op), BITVEC)])
+}
+
+/// `bitvec`
+fn tensor_scalar_1(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalar(op) = &inst.op else { return None };
+    any([is_one_of(Some(op.op0), BITVEC), is_one_of(Some(op.op1), BITVEC)])
+}
+
+/// `outs == 2`
+fn tensor_scalar_0(inst: &Instruction) -> Option<bool> {
+    Some(inst.outs.len() == 2)
+}
+
+/// `apply_transpose`
+fn tensor_scalar_ptr_10(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    flag(op.apply_transpose)
+}
+
+/// `bitvec`
+fn tensor_scalar_ptr_9(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    any([is_one_of(Some(op.op0), BITVEC), is_one_of(Some(op.op1), BITVEC)])
+}
+
+/// `bitvec and apply_transpose`
+fn tensor_scalar_ptr_6(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    all([any([is_one_of(Some(op.op0), BITVEC), is_one_of(Some(op.op1), BITVEC)]), flag(op.apply_transpose)])
+}
+
+/// `is_scalar_tensor_tensor`
+fn tensor_scalar_ptr_5(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    flag(op.is_scalar_tensor_tensor)
+}
+
+/// `is_scalar_tensor_tensor and bitvec`
+fn tensor_scalar_ptr_4(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    all([
+        flag(op.is_scalar_tensor_tensor),
+        any([is_one_of(Some(op.op0), BITVEC), is_one_of(Some(op.op1), BITVEC)]),
+    ])
+}
+
+/// `is_scalar_tensor_tensor and bitvec and outs == 2`
+fn tensor_scalar_ptr_2(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    all([
+        flag(op.is_scalar_tensor_tensor),
+        any([is_one_of(Some(op.op0), BITVEC), is_one_of(Some(op.op1), BITVEC)]),
+        Some(inst.outs.len() == 2),
+    ])
+}
+
+/// `is_scalar_tensor_tensor and outs == 2`
+fn tensor_scalar_ptr_3(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    all([flag(op.is_scalar_tensor_tensor), Some(inst.outs.len() == 2)])
+}
+
+/// `is_tensor_scalar_addr`
+fn tensor_scalar_ptr_0(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    flag(op.is_tensor_scalar_addr)
+}
+
+/// `is_tensor_tensor_scan`
+fn tensor_scalar_ptr_1(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    flag(op.is_tensor_tensor_scan)
+}
+
+/// `not acc == Idle`
+fn tensor_scalar_ptr_8(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarPtr(op) = &inst.op else { return None };
+    not(is_one_of(Some(op.acc), &[EngineAccumulationType::Idle]))
+}
+
+/// `outs == 2`
+fn tensor_scalar_ptr_7(inst: &Instruction) -> Option<bool> {
+    Some(inst.outs.len() == 2)
+}
+
+/// `mode == Reduce`
+fn tensor_scalar_cache_1(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarCache(op) = &inst.op else { return None };
+    is_one_of(Some(op.mode), &[TSCMode::Reduce])
+}
+
+/// `mode == Reduce and outs == 2`
+fn tensor_scalar_cache_0(inst: &Instruction) -> Option<bool> {
+    let Op::TensorScalarCache(op) = &inst.op else { return None };
+    all([is_one_of(Some(op.mode), &[TSCMode::Reduce]), Some(inst.outs.len() == 2)])
+}
+
+/// `outs == 2`
+fn tensor_scalar_cache_2(inst: &Instruction) -> Option<bool> {
+    Some(inst.outs.len() == 2)
+}
+
+/// `bitvec`
+fn tensor_tensor_0(inst: &Instruction) -> Option<bool> {
+    let Op::TensorTensor(op) = &inst.op else { return None };
+    any([is_one_of(Some(op.op), BITVEC)])
 }
 
 /// `mode == Copy`
@@ -1988,6 +2356,17 @@ fn dmacopy_3(inst: &Instruction) -> Option<bool> {
     is_one_of(Some(op.mode), &[CopyMode::Transpose])
 }
 
+/// `apply_transpose`
+fn bnstats_0(inst: &Instruction) -> Option<bool> {
+    let Op::BNStats(op) = &inst.op else { return None };
+    flag(op.apply_transpose)
+}
+
+/// `partitions < 32`
+fn stream_transpose_0(inst: &Instruction) -> Option<bool> {
+    partitions_below(inst, 32)
+}
+
 /// `cc_channel.kind in Permute|PermuteReduce|PermuteImplicit|PermuteReduceImplicit`
 fn collective_compute_0(inst: &Instruction) -> Option<bool> {
     let Op::CollectiveCompute(op) = &inst.op else { return None };
@@ -2000,4 +2379,21 @@ fn collective_compute_0(inst: &Instruction) -> Option<bool> {
             CollectiveKind::PermuteReduceImplicit,
         ],
     )
+}
+
+/// `rng_engine == DVE`
+fn set_rand_state_1(inst: &Instruction) -> Option<bool> {
+    let Op::SetRandState(op) = &inst.op else { return None };
+    is_one_of(op.rng_engine, &[EngineType::DVE])
+}
+
+/// `rng_engine == Pool`
+fn set_rand_state_0(inst: &Instruction) -> Option<bool> {
+    let Op::SetRandState(op) = &inst.op else { return None };
+    is_one_of(op.rng_engine, &[EngineType::Pool])
+}
+
+/// `outs == 2`
+fn exponential_0(inst: &Instruction) -> Option<bool> {
+    Some(inst.outs.len() == 2)
 }
