@@ -1,6 +1,6 @@
 //! An instruction on its way: what an operator's fields become, before it has a name and a place.
 
-use bir::enums::EngineType;
+use bir::enums::{EngineType, InstructionType};
 use bir::op_info::OpInfo;
 use bir::{Argument, Op};
 
@@ -57,6 +57,13 @@ impl Draft {
 /// The engine of an op whose record names none: the only one that the verifier takes, else the default if the
 /// verifier takes it.
 fn usual_engine(op: &Op) -> EngineType {
+    match op.opcode() {
+        // Ops whose default is not what the verifier takes (spec: verify 7).
+        InstructionType::BNStats | InstructionType::BNStatsAggregate => return EngineType::DVE,
+        InstructionType::Iota | InstructionType::TensorScalarAffineSelect => return EngineType::Pool,
+        InstructionType::CollectiveCompute => return EngineType::ALL,
+        _ => {}
+    }
     let Some(info) = OpInfo::of(op.opcode()) else { return EngineType::Unassigned };
     let default = info.default_engine.map_or(EngineType::Unassigned, |known| known.value);
     match info.engines.map(|known| known.value) {

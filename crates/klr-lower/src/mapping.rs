@@ -1,4 +1,5 @@
-//! How each operator is lowered, and how sure that is.
+//! How each operator is lowered, and how sure that is. Where a record names no engine and no trace says one, the
+//! instruction is on the engine that the verifier takes (spec: verify 7); that is not repeated for each operator.
 
 use klr::info::operator_name;
 use klr::ir::{Access, BrCmpOp, DgeComputeOp, Dtype, Operator, TensorRef};
@@ -109,7 +110,7 @@ mappings! {
     "tensorScalar" Part "TensorScalarPtr" "is_tensor_scalar_addr is set when the destination has 64-bit integers";
     "tensorTensor" Traced "TensorTensor";
     "tensorTensorScan" Traced "TensorScalarPtr";
-    "tensorPartitionReduce" Traced "TensorReduce";
+    "tensorPartitionReduce" Part "TensorReduce" "the engine is Pool, which reduces over partitions";
     "tensorScalarReduce" Traced "TensorScalarPtr";
     "transpose" Part "StreamTranspose or Matmult" "the identity matrix is a constant in SB, and the product starts and stops its own accumulation";
     "selectReduce" Part "CopyPredicated" "the inputs are predicate, onTrue and onFalse";

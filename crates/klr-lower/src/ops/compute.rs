@@ -138,7 +138,8 @@ impl<'a> Lowerer<'a> {
 
     pub(super) fn tensor_partition_reduce(&mut self, op: &ir::TensorPartitionReduce<'a>) -> Result<Draft> {
         let reduce = TensorReduce { op: alu_op(op.op), axis: AxisListType::C, ..TensorReduce::default() };
-        self.unary(reduce, &op.data, &op.dst)
+        // The note of the op says so; the free axes are reduced on DVE (spec: verify 7).
+        Ok(self.unary(reduce, &op.data, &op.dst)?.on(EngineType::Pool))
     }
 
     pub(super) fn tensor_scalar(&mut self, op: &ir::TensorScalar<'a>) -> Result<Draft> {

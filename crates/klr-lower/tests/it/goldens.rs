@@ -83,3 +83,12 @@ fn every_operator_has_a_golden_module() {
     let count = fs::read_dir(folder).expect("the folder of goldens is there").count();
     assert_eq!((count, MAPPINGS.len()), (60, 60));
 }
+
+#[test]
+fn the_sample_is_accepted() {
+    let arena = Arena::new();
+    let lowered = lower(&klr::sample::softmax(&arena), &Options::default()).expect("it is lowered");
+    let json = bir_json::to_string(&lowered.module, &WriteOptions::default());
+    let loaded = bir_json::read(json.as_bytes(), &ReadOptions::default()).expect("it reads");
+    assert_eq!(findings("the sample", &loaded), BTreeMap::new());
+}

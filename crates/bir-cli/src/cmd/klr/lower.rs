@@ -48,6 +48,9 @@ impl Opts {
             self.output.create()?.write_with(|sink| list_mappings(context.format, sink))?;
             return Ok(Status::Clean);
         }
+        if self.reading.ty.ty.is_some() {
+            return Err(Fault::new("only whole files are lowered, not bare values"));
+        }
         let input = self.reading.open(context)?;
         let arena = Arena::new();
         let read = self.reading.file(&input, &arena, context)?;
