@@ -13,6 +13,7 @@ mod klr;
 mod model;
 mod op_info;
 mod roles;
+mod rules;
 mod tables;
 mod targets;
 mod visit;
@@ -64,6 +65,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("roles", roles::generate),
     ("op_info", op_info::generate),
     ("targets", targets::generate),
+    ("rules", rules::generate),
     ("fill", fill::generate),
     ("isa", isa::generate),
     ("klr", klr::generate),

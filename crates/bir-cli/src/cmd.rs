@@ -1,8 +1,12 @@
 //! The commands, one file each with its options and its `run`.
 
+mod asm;
 mod completions;
 mod demo;
+mod dump;
+mod klr;
 mod man;
+mod objdump;
 mod roundtrip;
 mod stats;
 
@@ -12,7 +16,11 @@ use crate::report::{Context, Result};
 pub(crate) enum Command {
     Demo(demo::Opts),
     Roundtrip(roundtrip::Opts),
+    Dump(dump::Opts),
     Stats(stats::Opts),
+    Objdump(objdump::Opts),
+    Asm(asm::Opts),
+    Klr(klr::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -41,7 +49,11 @@ impl Command {
         match self {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
+            Command::Dump(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Objdump(opts) => opts.run(context),
+            Command::Asm(opts) => opts.run(context),
+            Command::Klr(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

@@ -87,8 +87,8 @@ impl Kind {
             let bytes = bytes.get(at..at + 8)?;
             Some(u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
         };
-        // The tag of a KLRFile and its arity. spec: klr 3
-        if bytes.starts_with(b"\xd9\xd9\xf7\x83") {
+        // The tag of a KLRFile, which is the magic number of CBOR. spec: klr 4
+        if bytes.starts_with(b"\xd9\xd9\xf7") {
             return Kind::Klr;
         }
         // pkg_version and header_size. spec: neff 2
@@ -113,7 +113,7 @@ impl Kind {
         if first.is_none_or(is_text) { Kind::Json } else { Kind::Binary }
     }
 
-    fn describe(self) -> &'static str {
+    pub(crate) fn describe(self) -> &'static str {
         match self {
             Kind::Json => "BIR-JSON",
             Kind::Klr => "a KLR file",
@@ -180,6 +180,12 @@ impl Input {
         }
     }
 
+    /// The fault that the input is of another kind than the command reads.
+    pub(crate) fn unexpected(&self, kind: Kind) -> Box<Fault> {
+        let looks = kind.describe();
+        Fault::new(format!("{} looks like {looks}, which this command does not read", self.name))
+    }
+
     /// The content.
     pub(crate) fn text(&self) -> &[u8] {
         &self.bytes
@@ -190,14 +196,8 @@ impl Input {
         match Kind::of(&self.bytes) {
             Kind::Json => {}
             other => {
-                let message = format!(
-                    "{} looks like {}, which this command does not read",
-                    self.name,
-                    other.describe()
-                );
-                return Err(
-                    Fault::new(message).note("expected BIR-JSON, plain or compressed with gzip or zstd")
-                );
+                let fault = self.unexpected(other);
+                return Err(fault.note("expected BIR-JSON, plain or compressed with gzip or zstd"));
             }
         }
         let progress = context.progress(format!("parsing {}", self.name));
@@ -270,6 +270,7 @@ mod tests {
             (b"\xef\xbb\xbf {", Kind::Json),
             (b"not json", Kind::Json),
             (b"\xd9\xd9\xf7\x83\x00\x00\x0c", Kind::Klr),
+            (b"\xd9\xd9\xf7", Kind::Klr),
             (&neff, Kind::Neff),
             (&tar, Kind::Tar),
             (&words, Kind::Words),

@@ -6,6 +6,7 @@ mod map;
 mod output;
 mod progress;
 mod report;
+mod streams;
 
 use std::process::ExitCode;
 

@@ -17,9 +17,14 @@ pub(crate) struct OutputOpt {
 }
 
 impl OutputOpt {
+    /// Whether the output is standard output.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.output.as_deref().is_none_or(|path| path == Path::new("-"))
+    }
+
     pub(crate) fn create(&self) -> Result<Output> {
         match self.output.as_deref() {
-            Some(path) if path != Path::new("-") => Output::file(path),
+            Some(path) if !self.is_stdout() => Output::file(path),
             _ => Ok(Output::stdout()),
         }
     }

@@ -69,8 +69,19 @@ pub(crate) struct Fault {
 #[derive(Debug)]
 struct Spot {
     file: String,
-    place: Place,
+    at: At,
+    /// Way to the value in the document; empty for the document as a whole.
+    path: String,
     excerpt: Option<Excerpt>,
+}
+
+/// Where in a file.
+#[derive(Debug)]
+enum At {
+    /// Line and column, both from 1.
+    Text { line: usize, column: usize },
+    /// Byte, and the byte at which the excerpt starts.
+    Byte { at: usize, start: usize },
 }
 
 /// A part of a line, and the column of the place in it, from 0.
@@ -92,10 +103,50 @@ impl Fault {
         fault
     }
 
+    /// A text that is wrong at a byte.
+    pub(crate) fn in_text(file: &str, text: &[u8], offset: usize, message: impl Into<String>) -> Box<Fault> {
+        let mut fault = Fault::new(message);
+        fault.at = Some(Spot::of(file, text, offset));
+        fault
+    }
+
+    /// Binary data that is wrong at a byte; `path` leads to the value that it belongs to.
+    pub(crate) fn in_bytes(
+        file: &str,
+        bytes: &[u8],
+        offset: usize,
+        path: &str,
+        message: impl Into<String>,
+    ) -> Box<Fault> {
+        let mut fault = Fault::new(message);
+        fault.at = Some(Spot::of_bytes(file, bytes, offset, path));
+        fault
+    }
+
+    /// Says the way to the value, where the reader knows it better than a look at the text does.
+    pub(crate) fn at_path(mut self: Box<Self>, path: &str) -> Box<Fault> {
+        if let Some(spot) = &mut self.at {
+            path.clone_into(&mut spot.path);
+        }
+        self
+    }
+
     /// A document that cannot be read.
     pub(crate) fn read(file: &str, text: &[u8], error: &ReadError) -> Box<Fault> {
         let mut fault = Fault::new(error.kind.to_string());
         fault.at = Some(Spot::of(file, text, error.offset));
+        fault
+    }
+
+    /// A line of a text that is not what it should be; `column` counts characters from 1.
+    pub(crate) fn line(file: &str, line: usize, column: usize, text: &str, message: String) -> Box<Fault> {
+        let mut fault = Fault::new(message);
+        let shown = printable(text.as_bytes());
+        let start = (column - 1).saturating_sub(AROUND).min(shown.len());
+        let text: String = shown[start..].iter().take(2 * AROUND).collect();
+        let excerpt = Some(Excerpt { text, column: column - 1 - start });
+        let at = At::Text { line, column };
+        fault.at = Some(Spot { file: file.to_owned(), at, path: String::new(), excerpt });
         fault
     }
 
@@ -157,7 +208,20 @@ impl Spot {
             column: before.len() - cut - blanks,
         };
         let excerpt = Some(excerpt).filter(|excerpt| !excerpt.text.is_empty());
-        Spot { file: file.to_owned(), place: Place::of(text, offset), excerpt }
+        let Place { line, column, path } = Place::of(text, offset);
+        Spot { file: file.to_owned(), at: At::Text { line, column }, path, excerpt }
+    }
+
+    fn of_bytes(file: &str, bytes: &[u8], offset: usize, path: &str) -> Spot {
+        /// Bytes that are shown on each side of a place.
+        const BESIDE: usize = 8;
+        let offset = offset.min(bytes.len());
+        let start = offset.saturating_sub(BESIDE);
+        let shown = &bytes[start..bytes.len().min(offset + BESIDE)];
+        let text = shown.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" ");
+        let excerpt = Some(Excerpt { text, column: 3 * (offset - start) });
+        let excerpt = excerpt.filter(|excerpt| !excerpt.text.is_empty());
+        Spot { file: file.to_owned(), at: At::Byte { at: offset, start }, path: path.to_owned(), excerpt }
     }
 }
 
@@ -225,18 +289,23 @@ impl Context {
     /// Says what went wrong.
     pub(crate) fn error(&self, fault: &Fault) {
         let mut text = self.styled(ERROR, "error:") + " " + &clean(&fault.message) + "\n";
-        if let Some(Spot { file, place, excerpt }) = &fault.at {
-            let margin = " ".repeat(place.line.to_string().len());
+        if let Some(Spot { file, at, path, excerpt }) = &fault.at {
+            let (place, number) = match at {
+                At::Text { line, column } => (format!(":{line}:{column}"), line),
+                At::Byte { at, start } => (format!(", byte {at}"), start),
+            };
+            let number = number.to_string();
+            let margin = " ".repeat(number.len());
             let (arrow, bar) = (self.styled(FRAME, "-->"), self.styled(FRAME, "|"));
-            let _ = writeln!(text, "{margin} {arrow} {}:{}:{}", clean(file), place.line, place.column);
+            let _ = writeln!(text, "{margin} {arrow} {}{place}", clean(file));
             if let Some(Excerpt { text: line, column }) = excerpt {
-                let number = self.styled(FRAME, &place.line.to_string());
+                let number = self.styled(FRAME, &number);
                 let caret = self.styled(ERROR, "^");
                 let _ = writeln!(text, "{margin} {bar}\n{number} {bar} {line}");
                 let _ = writeln!(text, "{margin} {bar} {}{caret}", " ".repeat(*column));
             }
-            if !place.path.is_empty() {
-                let _ = writeln!(text, "{margin} {} at {}", self.styled(FRAME, "="), clean(&place.path));
+            if !path.is_empty() {
+                let _ = writeln!(text, "{margin} {} at {}", self.styled(FRAME, "="), clean(path));
             }
         }
         for note in &fault.notes {
@@ -294,6 +363,15 @@ impl Context {
 
     fn styled(&self, style: Style, text: &str) -> String {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+}
+
+/// Nothing in a module has a name that was asked for.
+pub(crate) fn not_found(file: &str, what: &str, module: &bir::Module, name: &str) -> Box<Fault> {
+    let fault = Fault::new(format!("{file} has no {what} called `{name}`"));
+    match &bir_view::find::suggestions(module, name)[..] {
+        [] => fault,
+        near => fault.note(format!("near it: {}", near.join(", "))),
     }
 }
 

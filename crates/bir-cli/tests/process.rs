@@ -180,7 +180,7 @@ fn color_is_for_terminals_and_can_be_forced() {
 
 #[test]
 fn every_command_has_a_completion_and_a_manual_page() {
-    let commands = ["demo", "roundtrip", "stats", "completions", "man"];
+    let commands = ["demo", "roundtrip", "stats", "klr", "completions", "man"];
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let output = run(&["completions", shell], b"");
         let script = String::from_utf8(output.stdout).unwrap();
@@ -189,9 +189,29 @@ fn every_command_has_a_completion_and_a_manual_page() {
     }
     let (_folder, path) = folder();
     assert!(bir().args(["man", "--dir"]).arg(&path).status().unwrap().success());
-    for command in commands {
+    for command in commands.into_iter().chain(["klr-info"]) {
         let page = fs::read(path.join(format!("bir-{command}.1"))).unwrap();
         assert_eq!(run(&["man", command], b"").stdout, page);
     }
     assert_eq!(run(&["man"], b"").stdout, fs::read(path.join("bir.1")).unwrap());
+}
+
+/// Every kernel comes back through JSON byte for byte, and cut off anywhere it is refused with a place.
+#[test]
+fn kernels_come_back_through_json() {
+    let made = inputs().join("../../../klr/tests/data/made");
+    let (_folder, path) = folder();
+    assert!(bir().arg("demo").arg(&path).status().unwrap().success());
+    let names = ["k_aug.klr", "k_dflt.klr", "k_dflt.py.klr", "k_ops.klr", "k_ops.py.klr", "k_stmts.klr"];
+    let files = names.map(|name| made.join(name)).into_iter().chain([path.join("softmax.klr")]);
+    for file in files {
+        let bytes = fs::read(&file).unwrap();
+        let json = run(&["klr", "decode"], &bytes);
+        assert!(json.status.success() && json.stderr.is_empty(), "{}", file.display());
+        assert!(run(&["klr", "encode"], &json.stdout).stdout == bytes, "{}", file.display());
+        for end in (0..bytes.len()).step_by(bytes.len() / 8) {
+            let output = run(&["klr", "print"], &bytes[..end]);
+            assert_fails(&output, &format!("--> <stdin>, byte {end}\n"));
+        }
+    }
 }

@@ -97,6 +97,10 @@ pub trait Fields {
     /// Members that the table does not know. `None` for ops, whose instruction keeps them.
     fn unknown_members(&self) -> Option<&Extra>;
 
+    /// Calls `visit` with every field whose gate lets a writer put it and that has a value, in the order of the
+    /// tables. The same as asking [`Fields::is_written`] and [`Fields::field`] of each, but quick.
+    fn visit_written(&self, visit: &mut dyn FnMut(&'static FieldSpec, FieldValue<'_>));
+
     /// Whether the gate of a key lets a writer put it. What has no value is not written all the same.
     fn is_written(&self, index: usize) -> bool {
         match self.specs().get(index).map(|spec| spec.gate) {
@@ -533,6 +537,25 @@ macro_rules! record {
             }
             fn visit_exprs(&self, _visit: &mut dyn FnMut(ExprId)) {
                 $(FieldType::visit_exprs(&self.$field, _visit);)*
+            }
+            fn visit_written(&self, _visit: &mut dyn FnMut(&'static FieldSpec, FieldValue<'_>)) {
+                let mut specs = Self::FIELDS.iter();
+                $({
+                    let default: $ty = $default;
+                    let bit: Presence = presence_bit!($($bit)?);
+                    let present = bit != Presence::NONE && self.present.has(bit);
+                    if let Some(spec) = specs.next()
+                        && (present && matches!(spec.gate, Gate::IfPresent | Gate::PresentOrNondefault)
+                            || spec.gate == Gate::Always
+                            || self.$field != default)
+                    {
+                        match self.$field.as_field() {
+                            FieldValue::Unset => {}
+                            value => _visit(spec, value),
+                        }
+                    }
+                })*
+                let _ = specs.next();
             }
             fn reset(&mut self, index: usize) {
                 let bits: &[Presence] = &[$(presence_bit!($($bit)?)),*];

@@ -48,6 +48,7 @@ pub mod made;
 pub mod node;
 mod path;
 pub mod print;
+pub mod sample;
 mod text;
 
 pub use arena::Arena;

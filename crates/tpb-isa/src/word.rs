@@ -125,13 +125,13 @@ impl fmt::Display for Generation {
 impl FromStr for Generation {
     type Err = UnknownGeneration;
 
-    /// Reads a generation (`v3`), a product (`trn2`, `inf2`), a core name (`cayman`) or an arch level (`30`).
+    /// Reads a generation (`v3`), a product (`trn2`, `inf2`), a core or arch name (`cayman`, `gen3`) or an arch level (`30`).
     fn from_str(text: &str) -> Result<Generation, UnknownGeneration> {
         Ok(match text.to_ascii_lowercase().as_str() {
-            "v2" | "trn1" | "inf2" | "sunda" | "20" => Generation::V2,
-            "v3" | "trn2" | "cayman" | "30" => Generation::V3,
+            "v2" | "trn1" | "inf2" | "trainium" | "sunda" | "20" => Generation::V2,
+            "v3" | "trn2" | "cayman" | "gen3" | "30" => Generation::V3,
             "v4" | "trn3" | "core_v4" | "mariana" | "40" => Generation::V4,
-            "v5" | "50" => Generation::V5,
+            "v5" | "core_v5" | "50" => Generation::V5,
             _ => return Err(UnknownGeneration(text.to_owned())),
         })
     }

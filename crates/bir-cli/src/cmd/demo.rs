@@ -22,7 +22,8 @@ pub(crate) struct Opts {
     dir: PathBuf,
 }
 
-/// A stage: what it shows, and the command. `MODULE` stands for the sample's file, `DIR` for the folder.
+/// A stage: what it shows, and the command. `MODULE` stands for the sample's file, `KERNEL` for that of the sample
+/// kernel, `DIR` for the folder.
 struct Stage {
     shows: &'static str,
     command: &'static [&'static str],
@@ -35,6 +36,9 @@ const ABOUT: &str = "\
 The sample is a matrix product with a softmax of each row, as a compiler would hand it to the code generator:
 placed in memory, with engines, DMA queues, dependencies, semaphores and source lines.";
 
+/// Name of the sample kernel's file.
+const KERNEL: &str = "softmax.klr";
+
 /// Every stage in order. A new part of the program adds its own.
 const STAGES: &[Stage] = &[
     Stage {
@@ -42,6 +46,11 @@ const STAGES: &[Stage] = &[
         command: &["roundtrip", "--check", "MODULE"],
     },
     Stage { shows: "What it is made of, and what it needs.", command: &["stats", "MODULE"] },
+    Stage {
+        shows: "A kernel as the front end hands it over: what it holds.",
+        command: &["klr", "info", "KERNEL"],
+    },
+    Stage { shows: "Nothing in it that the backend would refuse.", command: &["klr", "lint", "KERNEL"] },
 ];
 
 impl Opts {
@@ -54,11 +63,15 @@ impl Opts {
             bir_json::write(&module, sink, &WriteOptions::default())?;
             sink.write_all(b"\n")
         })?;
-        let path = path.display().to_string();
+        let kernel = self.dir.join(KERNEL);
+        let bytes = klr::encode(&klr::sample::softmax(&klr::Arena::new()));
+        Output::file(&kernel)?.write_with(|sink| sink.write_all(&bytes))?;
+        let (path, kernel) = (path.display().to_string(), kernel.display().to_string());
         say(&format!("{ABOUT}\nIt is in {path}.\n"))?;
         for stage in STAGES {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),
+                "KERNEL" => kernel.clone(),
                 "DIR" => dir.clone(),
                 word => word.to_owned(),
             });

@@ -18,7 +18,7 @@ Examples:
   $ bir man roundtrip | man -l -
   $ bir man --dir ~/.local/share/man/man1")]
 pub(crate) struct Opts {
-    /// The page of this command; without it, the page of the program
+    /// The page of this command, such as `roundtrip` or `klr-info`; without it, the page of the program
     command: Option<String>,
     /// Write all pages into this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["command", "output"])]
@@ -34,7 +34,7 @@ impl Opts {
         if let Some(dir) = &self.dir {
             let name = dir.display().to_string();
             fs::create_dir_all(dir).map_err(|error| Fault::io("create", &name, &error))?;
-            for page in [&program].into_iter().chain(program.get_subcommands()) {
+            for page in pages(&program) {
                 let file = dir.join(format!("{}.1", page_name(page)));
                 Output::file(&file)?.write_with(|sink| Man::new(page.clone()).render(sink))?;
             }
@@ -42,8 +42,8 @@ impl Opts {
         }
         let page = match &self.command {
             None => &program,
-            Some(command) => program
-                .find_subcommand(command)
+            Some(command) => pages(&program)
+                .find(|page| page_name(page).strip_prefix("bir-") == Some(command.as_str()))
                 .ok_or_else(|| Fault::new(format!("there is no command `{command}`")))?,
         };
         self.output.create()?.write_with(|sink| Man::new(page.clone()).render(sink))?;
@@ -51,7 +51,14 @@ impl Opts {
     }
 }
 
-/// `bir` or `bir-roundtrip`.
+/// The program, its commands, and theirs.
+fn pages(program: &clap::Command) -> impl Iterator<Item = &clap::Command> {
+    let inner = program.get_subcommands().flat_map(clap::Command::get_subcommands);
+    let inner = inner.filter(|command| command.get_name() != "help");
+    [program].into_iter().chain(program.get_subcommands()).chain(inner)
+}
+
+/// `bir`, `bir-roundtrip` or `bir-klr-info`.
 fn page_name(command: &clap::Command) -> &str {
     command.get_display_name().unwrap_or(command.get_name())
 }

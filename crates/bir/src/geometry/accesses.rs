@@ -121,6 +121,17 @@ impl<'m> Footprints<'m> {
         })
     }
 
+    /// Offsets at which an access starts, in elements of its type from the start of its location: one, or several
+    /// when loops around it move it. `None` where a value is not known before the program runs, and for immediates
+    /// and registers.
+    pub fn offsets(&self, argument: &Argument, env: &dyn Env) -> Option<Offsets> {
+        match argument {
+            Argument::PhysicalAp(arg) => self.physical(arg, env).1,
+            Argument::SymbolicAp(arg) => self.symbolic(arg, env),
+            _ => None,
+        }
+    }
+
     /// Pattern and offsets of a physical access. spec: bir-json 8.2
     fn physical<'a>(&self, arg: &'a PhysicalAp, env: &dyn Env) -> (Option<Pairs<'a>>, Option<Offsets>) {
         let offset = i64::try_from(arg.offset).ok();

@@ -41,7 +41,8 @@ use std::sync::LazyLock;
 
 use crate::decode::{StreamWord, survey};
 use crate::layout::{FieldInfo, Kind, StructInfo};
-use crate::word::{Engine, Generation, WORD_BYTES, Word};
+use crate::read::each_word;
+use crate::word::{Engine, Generation, WORD_BYTES};
 use crate::{Field, Layout};
 
 pub use parse::{Assembler, Line, Reason};
@@ -205,46 +206,30 @@ fn put_offset(out: &mut Vec<u8>, offset: u64) {
 /// # Errors
 /// Those of reading and writing.
 pub fn disassemble(
-    mut input: impl Read,
+    input: impl Read,
     mut output: impl Write,
     generation: Generation,
     options: &Options,
     mut comment: impl FnMut(&StreamWord, &mut String),
 ) -> io::Result<u64> {
-    const CHUNK: usize = 256 * WORD_BYTES;
-    let mut bytes = vec![0; CHUNK];
-    let mut held = 0; // bytes of an unfinished word at the start of the buffer
-    let mut text = Vec::with_capacity(128 * 1024);
+    const FLUSH: usize = 64 * 1024;
+    let mut text = Vec::with_capacity(2 * FLUSH);
     let mut note = String::new();
-    let (mut index, mut previous) = (0, None);
-    loop {
-        let read = match input.read(&mut bytes[held..]) {
-            Ok(read) => read,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let filled = held + read;
-        let (words, rest) = bytes[..filled].as_chunks::<WORD_BYTES>();
-        for word in words {
-            let word = StreamWord::new(Word(*word), index, generation, previous);
-            note.clear();
-            comment(&word, &mut note);
-            put_line(&mut text, &word, options, &note);
-            index += 1;
-            previous = Some(word.word.opcode());
-        }
-        if read == 0 {
-            if !rest.is_empty() {
-                put_tail(&mut text, index * WORD_BYTES as u64, rest, options);
-            }
+    let end = each_word(input, generation, |word| {
+        note.clear();
+        comment(word, &mut note);
+        put_line(&mut text, word, options, &note);
+        if text.len() >= FLUSH {
             output.write_all(&text)?;
-            return Ok(index);
+            text.clear();
         }
-        held = rest.len();
-        bytes.copy_within(filled - held..filled, 0);
-        output.write_all(&text)?;
-        text.clear();
+        Ok(())
+    })?;
+    if !end.tail.is_empty() {
+        put_tail(&mut text, end.words * WORD_BYTES as u64, &end.tail, options);
     }
+    output.write_all(&text)?;
+    Ok(end.words)
 }
 
 /// Appends bytes that are no whole word as a line.

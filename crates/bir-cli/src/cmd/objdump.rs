@@ -1,0 +1,139 @@
+//! `bir objdump`: instruction words as text, or as JSON.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use tpb_isa::text::{Options, put_header};
+use tpb_isa::{Generation, WORD_BYTES, each_word, json};
+
+use super::Status;
+use crate::output::OutputOpt;
+use crate::report::{Context, Fault, Format, Result};
+use crate::streams::{self, Stream, TargetOpt};
+
+/// Disassemble instruction streams
+///
+/// One line for each 64-byte word: offset, mnemonic, what it waits for and updates, then the operands that are not as
+/// encoders write them unasked. Behind `;` stand the instruction that the word belongs to, its source line, and what is
+/// odd about it. `bir asm` turns the text into the same bytes again.
+///
+/// IN is a stream, or a folder of streams as `bir encode` writes it; `index.json` in a folder gives names. Streams of any
+/// length are read in constant memory, compressed ones too.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  $ bir objdump --target trn2 PE.bin
+  $ bir objdump --target trn2 --raw streams/ | less
+  $ bir objdump --target trn2 --format json DVE.bin | jq -r .mnemonic | sort | uniq -c")]
+pub(crate) struct Opts {
+    /// Stream or folder of streams; none or `-` for standard input. A stream may be compressed with gzip or zstd
+    #[arg(value_name = "IN")]
+    input: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputOpt,
+    #[command(flatten)]
+    target: TargetOpt,
+    /// Show the 64 bytes of each word
+    #[arg(long)]
+    raw: bool,
+}
+
+impl Opts {
+    pub(crate) fn run(&self, context: &Context) -> Result<Status> {
+        let mut streams = streams::open(self.input.as_deref(), context)?;
+        let generations: Result<Vec<Generation>> =
+            streams.iter().map(|stream| self.generation(stream)).collect();
+        let generations = generations?;
+        let _progress = context.progress("disassembling".to_owned());
+        let options = Options { raw: self.raw, ..Options::default() };
+        let mut tails = Vec::new();
+        let written = self.output.create()?.write_with(|sink| {
+            for (stream, generation) in streams.iter_mut().zip(generations) {
+                let tail = match context.format {
+                    Format::Text => put_text(sink, stream, generation, &options)?,
+                    Format::Json => put_json(sink, stream, generation)?,
+                };
+                if tail > 0 {
+                    tails.push((stream.file.clone(), tail));
+                }
+            }
+            Ok(())
+        });
+        if let Some(fault) = streams.iter().find_map(Stream::fault) {
+            return Err(fault);
+        }
+        written?;
+        for (file, tail) in tails {
+            context.hint(&format!("{file} ends with {tail} bytes that are no whole word"));
+        }
+        Ok(Status::Clean)
+    }
+
+    /// The generation of a stream: what was asked for, or what the input says.
+    fn generation(&self, stream: &Stream) -> Result<Generation> {
+        self.target.target.or(stream.generation).ok_or_else(|| {
+            let message = format!("{} does not say what target its words are for", stream.file);
+            Fault::new(message).note("give `--target trn1`, `trn2` or `trn3`")
+        })
+    }
+}
+
+/// Bytes of output that are collected before they are written.
+const FLUSH: usize = 64 * 1024;
+
+/// Writes a stream as text; returns the number of bytes behind its last word.
+fn put_text(
+    sink: &mut dyn Write,
+    stream: &mut Stream,
+    generation: Generation,
+    options: &Options,
+) -> io::Result<usize> {
+    let mut text = Vec::with_capacity(2 * FLUSH);
+    put_header(&mut text, generation, stream.engine);
+    let annotations = &mut stream.annotations;
+    let mut comment = String::new();
+    let end = each_word(&mut stream.bytes, generation, |word| {
+        let known = annotations.of(word.index);
+        comment.clear();
+        for part in [known.instruction, known.source, known.note].into_iter().flatten() {
+            if !comment.is_empty() {
+                comment.push_str(", ");
+            }
+            comment.push_str(part);
+        }
+        tpb_isa::text::put_line(&mut text, word, options, &comment);
+        flush(sink, &mut text)
+    })?;
+    if !end.tail.is_empty() {
+        tpb_isa::text::put_tail(&mut text, end.words * WORD_BYTES as u64, &end.tail, options);
+    }
+    sink.write_all(&text)?;
+    Ok(end.tail.len())
+}
+
+fn flush(sink: &mut dyn Write, text: &mut Vec<u8>) -> io::Result<()> {
+    if text.len() >= FLUSH {
+        sink.write_all(text)?;
+        text.clear();
+    }
+    Ok(())
+}
+
+/// Writes a stream as JSON, a line for each word; returns the number of bytes behind its last word.
+fn put_json(sink: &mut dyn Write, stream: &mut Stream, generation: Generation) -> io::Result<usize> {
+    let mut text = String::with_capacity(2 * FLUSH);
+    let annotations = &mut stream.annotations;
+    let name = &stream.name;
+    let end = each_word(&mut stream.bytes, generation, |word| {
+        let known = annotations.of(word.index);
+        json::put_line(&mut text, name, word, known.instruction, known.source);
+        text.push('\n');
+        if text.len() >= FLUSH {
+            sink.write_all(text.as_bytes())?;
+            text.clear();
+        }
+        Ok(())
+    })?;
+    sink.write_all(text.as_bytes())?;
+    Ok(end.tail.len())
+}

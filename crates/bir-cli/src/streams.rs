@@ -1,0 +1,265 @@
+//! Instruction streams as they come from files, folders and packages, with what is known about each of their words.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Cursor, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use flate2::read::MultiGzDecoder;
+use tpb_isa::{Engine, Generation};
+
+use crate::input::Kind;
+use crate::report::{Context, Fault, Result};
+
+/// The words of one engine, not yet read.
+pub(crate) struct Stream {
+    /// What JSON calls it: the engine, or the stem of the file.
+    pub(crate) name: String,
+    /// The engine, where the input says it.
+    pub(crate) engine: Option<Engine>,
+    /// What messages call it.
+    pub(crate) file: String,
+    /// The generation, where the input says it.
+    pub(crate) generation: Option<Generation>,
+    pub(crate) bytes: Bytes,
+    pub(crate) annotations: Box<dyn Annotations>,
+}
+
+/// The bytes of a stream. It keeps the reason why reading failed, so that it is not taken for a failure of writing.
+pub(crate) struct Bytes {
+    reader: Box<dyn Read>,
+    failed: Option<String>,
+}
+
+impl Bytes {
+    pub(crate) fn new(reader: Box<dyn Read>) -> Bytes {
+        Bytes { reader, failed: None }
+    }
+}
+
+impl Read for Bytes {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer);
+        if let Err(error) = &read
+            && error.kind() != io::ErrorKind::Interrupted
+        {
+            self.failed = Some(error.to_string());
+        }
+        read
+    }
+}
+
+impl Stream {
+    /// Why the stream could not be read to its end, if it could not.
+    pub(crate) fn fault(&self) -> Option<Box<Fault>> {
+        self.bytes.failed.as_ref().map(|reason| Fault::new(format!("cannot read {}: {reason}", self.file)))
+    }
+}
+
+/// What is known about the words of a stream beside their bytes: from an index, from debug data.
+pub(crate) trait Annotations {
+    /// What is known about the word with this index. Words are asked for in order.
+    fn of(&mut self, index: u64) -> Annotation<'_>;
+}
+
+/// What is known about a word.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Annotation<'a> {
+    /// The BIR instruction it belongs to.
+    pub(crate) instruction: Option<&'a str>,
+    /// The source line, as `file:line`.
+    pub(crate) source: Option<&'a str>,
+    /// Anything else worth a comment.
+    pub(crate) note: Option<&'a str>,
+}
+
+/// Nothing is known.
+pub(crate) struct Unknown;
+
+impl Annotations for Unknown {
+    fn of(&mut self, _: u64) -> Annotation<'_> {
+        Annotation::default()
+    }
+}
+
+/// The option of commands that must know the generation of words.
+#[derive(clap::Args)]
+pub(crate) struct TargetOpt {
+    /// Target of the words, when the input does not say it: trn1, trn2, trn3, v2, v3, v4, or an arch name
+    #[arg(long, value_name = "TARGET", value_parser = Generation::from_str)]
+    pub(crate) target: Option<Generation>,
+}
+
+/// Name of the file in a folder of streams that says which instruction each word belongs to.
+pub(crate) const INDEX: &str = "index.json";
+
+/// Opens what `path` names, or standard input: a stream, or a folder of streams.
+pub(crate) fn open(path: Option<&Path>, context: &Context) -> Result<Vec<Stream>> {
+    let (name, reader): (String, Box<dyn Read>) = match path.filter(|path| *path != Path::new("-")) {
+        None => {
+            let stdin = io::stdin();
+            if stdin.is_terminal() {
+                context.hint("reading from standard input; end it with Ctrl-D");
+            }
+            ("<stdin>".to_owned(), Box::new(stdin.lock()))
+        }
+        Some(path) => {
+            let name = path.display().to_string();
+            let file = File::open(path).map_err(|error| Fault::io("read", &name, &error))?;
+            let facts = file.metadata().map_err(|error| Fault::io("read", &name, &error))?;
+            if facts.is_dir() {
+                return folder(path, &name);
+            }
+            (name, Box::new(file))
+        }
+    };
+    let stem = path.and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
+    Ok(vec![words(name, stem.as_deref(), reader)?])
+}
+
+/// The streams of a folder: files called after an engine, with `index.json` beside them.
+fn folder(path: &Path, name: &str) -> Result<Vec<Stream>> {
+    let fault = |error: &io::Error| Fault::io("read", name, error);
+    let mut files: Vec<(Engine, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| fault(&error))? {
+        let path = entry.map_err(|error| fault(&error))?.path();
+        let is_stream = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("bin"));
+        let engine = path.file_stem().and_then(|stem| Engine::from_name(&stem.to_string_lossy()));
+        if let (true, Some(engine)) = (is_stream, engine) {
+            files.push((engine, path));
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        let expected = "a folder of streams has files PE.bin, Activation.bin, Pool.bin, DVE.bin, SP.bin";
+        return Err(Fault::new(format!("{name} holds no streams")).note(expected));
+    }
+    let mut index = index(&path.join(INDEX))?;
+    let mut streams = Vec::new();
+    for (engine, path) in files {
+        let file = path.display().to_string();
+        let reader = File::open(&path).map_err(|error| Fault::io("read", &file, &error))?;
+        let mut stream = words(file, Some(engine.name()), Box::new(reader))?;
+        if let Some(names) = index.remove(&engine) {
+            stream.annotations = Box::new(names);
+        }
+        streams.push(stream);
+    }
+    Ok(streams)
+}
+
+/// A stream from a reader of its bytes, which may be compressed.
+fn words(file: String, stem: Option<&str>, reader: Box<dyn Read>) -> Result<Stream> {
+    let (kind, bytes) = match sniff(reader).map_err(|error| Fault::io("read", &file, &error))? {
+        (Kind::Compressed, bytes) => {
+            let (start, bytes) = peek(bytes).map_err(|error| Fault::io("read", &file, &error))?;
+            let inflated: Box<dyn Read> = if start.starts_with(&[0x1f, 0x8b]) {
+                Box::new(MultiGzDecoder::new(bytes))
+            } else {
+                let decoder = zstd::stream::read::Decoder::new(bytes);
+                Box::new(decoder.map_err(|error| Fault::io("decompress", &file, &error))?)
+            };
+            sniff(inflated).map_err(|error| Fault::io("decompress", &file, &error))?
+        }
+        plain => plain,
+    };
+    if !matches!(kind, Kind::Words | Kind::Binary) {
+        let message = format!("{file} looks like {}, which this command does not read", kind.describe());
+        return Err(Fault::new(message).note("expected a stream of 64-byte words, or a folder of streams"));
+    }
+    let engine = stem.and_then(Engine::from_name);
+    let name = engine.map_or_else(|| stem.unwrap_or("stream").to_owned(), |engine| engine.name().to_owned());
+    let bytes = Bytes::new(bytes);
+    Ok(Stream { name, engine, file, generation: None, bytes, annotations: Box::new(Unknown) })
+}
+
+/// Recognises what a reader gives, and gives it back whole.
+fn sniff(reader: Box<dyn Read>) -> io::Result<(Kind, Box<dyn Read>)> {
+    let (start, reader) = peek(reader)?;
+    let kind = match Kind::of(&start) {
+        // A short stream, or one that ends inside a word, may look like text.
+        Kind::Json
+            if start.is_empty() || start.get(1).is_some_and(|length| matches!(length, 0x10 | 0x11)) =>
+        {
+            Kind::Words
+        }
+        kind => kind,
+    };
+    Ok((kind, reader))
+}
+
+/// The first bytes of a reader, and all of it.
+fn peek(mut reader: Box<dyn Read>) -> io::Result<(Vec<u8>, Box<dyn Read>)> {
+    let mut start = Vec::new();
+    (&mut reader).take(4096).read_to_end(&mut start)?;
+    Ok((start.clone(), Box::new(Cursor::new(start).chain(reader))))
+}
+
+/// A line of `index.json`: the instruction that a word belongs to.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(crate) struct IndexEntry<'a> {
+    /// Stem of the stream's file.
+    #[serde(borrow)]
+    pub(crate) stream: std::borrow::Cow<'a, str>,
+    /// Number of the word in the stream.
+    pub(crate) index: u64,
+    /// Name of the instruction; `null` for words that belong to none.
+    pub(crate) instruction: Option<std::borrow::Cow<'a, str>>,
+    pub(crate) function: Option<std::borrow::Cow<'a, str>>,
+    /// Block names from the function down, joined by `/`.
+    pub(crate) block: Option<std::borrow::Cow<'a, str>>,
+    /// Place of the instruction in its block, from 0.
+    pub(crate) position: Option<u64>,
+}
+
+/// Names of the instructions of a stream, by word.
+#[derive(Default)]
+struct Names {
+    names: Vec<String>,
+    /// One more than the place in `names`; 0 for none.
+    of_word: Vec<u32>,
+}
+
+impl Annotations for Names {
+    fn of(&mut self, index: u64) -> Annotation<'_> {
+        let place = usize::try_from(index).ok().and_then(|index| self.of_word.get(index));
+        let name = place.and_then(|place| self.names.get((*place as usize).wrapping_sub(1)));
+        Annotation { instruction: name.map(String::as_str), ..Annotation::default() }
+    }
+}
+
+/// Reads an index, if there is one.
+fn index(path: &Path) -> Result<HashMap<Engine, Names>> {
+    let name = path.display().to_string();
+    let text = match fs::read(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HashMap::new()),
+        Err(error) => return Err(Fault::io("read", &name, &error)),
+    };
+    let entries: Vec<IndexEntry<'_>> = serde_json::from_slice(&text).map_err(|error| {
+        let message = format!("cannot read {name}: {error}");
+        Fault::new(message)
+            .note("it should be the index that `bir encode` writes; without it words have no names")
+    })?;
+    let mut streams: HashMap<Engine, Names> = HashMap::new();
+    for entry in &entries {
+        let (Some(engine), Some(instruction)) = (Engine::from_name(&entry.stream), &entry.instruction) else {
+            continue;
+        };
+        let names = streams.entry(engine).or_default();
+        let at = usize::try_from(entry.index).unwrap_or(usize::MAX);
+        // An index has a line for every word: a number beyond the lines belongs to no word.
+        if at >= entries.len() {
+            continue;
+        }
+        if names.of_word.len() <= at {
+            names.of_word.resize(at + 1, 0);
+        }
+        if names.names.last().is_none_or(|last| last != instruction) {
+            names.names.push(instruction.clone().into_owned());
+        }
+        names.of_word[at] = names.names.len() as u32;
+    }
+    Ok(streams)
+}

@@ -1,0 +1,2 @@
+.target trn2
+Memset num_active_channels=300

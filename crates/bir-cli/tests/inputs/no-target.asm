@@ -1,0 +1,1 @@
+NOP wait sem27>=16

@@ -1,0 +1,60 @@
+//! What was odd about a document, as findings: members of a wrong type, unresolved names, unknown loop axes.
+
+use bir::Module;
+use bir::diag::{Diagnostic, Place, Severity, Vendor};
+use bir::ids::{Id, InstId};
+use bir_json::{Oddities, OddityKind, Positions};
+
+use crate::ids::{DOC_01, DOC_02, MEM_04, MOD_04, MOD_05};
+use crate::options::Options;
+use crate::rule::RuleId;
+
+/// The rule that an oddity breaks, and the severity when that is not the rule's.
+fn rule_of(kind: OddityKind) -> Option<(RuleId, Option<Severity>)> {
+    Some(match kind {
+        OddityKind::MisplacedNull => (DOC_01, None),
+        OddityKind::Misfit => (DOC_01, Some(Severity::Warning)),
+        OddityKind::UnknownName => (MOD_04, None),
+        OddityKind::Unresolved => (MOD_05, None),
+        OddityKind::UnknownAxis => (DOC_02, None),
+        OddityKind::BadAlias => (MEM_04, None),
+        OddityKind::NameCollision => (MOD_05, Some(Severity::Note)),
+        OddityKind::MissingKey | OddityKind::UnknownMember | OddityKind::DuplicateKey => {
+            (DOC_01, Some(Severity::Note))
+        }
+        _ => return None,
+    })
+}
+
+pub(crate) fn findings(
+    module: &Module,
+    positions: &Positions,
+    oddities: &Oddities,
+    options: &Options,
+) -> Vec<Diagnostic> {
+    let mut starts: Vec<(usize, InstId)> = Vec::new();
+    let mut found = Vec::new();
+    for oddity in oddities.iter() {
+        let Some((rule, severity)) = rule_of(oddity.kind).filter(|(rule, _)| options.is_on(*rule)) else {
+            continue;
+        };
+        if starts.is_empty() {
+            starts = module.inst_ids().filter_map(|id| Some((positions.inst(id)?, id))).collect();
+            starts.sort_unstable_by_key(|(at, id)| (*at, id.index()));
+        }
+        let place = match starts.partition_point(|(at, _)| *at <= oddity.offset).checked_sub(1) {
+            Some(at) => Place::of(starts[at].1),
+            None => Place::module(),
+        };
+        let info = rule.info();
+        let of_rule = info.severity(options.strict);
+        let severity = severity.map_or(of_rule, |severity| severity.min(of_rule));
+        let mut finding = Diagnostic::new(severity, info.id, place, oddity.message.clone());
+        if severity == of_rule {
+            let text = info.diag.first().copied().unwrap_or_default();
+            finding.vendor = Some(Vendor { code: info.vendor_code().into(), text: text.into() });
+        }
+        found.push(finding);
+    }
+    found
+}

@@ -1,0 +1,3 @@
+//! Code made from the tables.
+
+pub(crate) mod rules;

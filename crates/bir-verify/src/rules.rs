@@ -1,0 +1,175 @@
+//! The checks. A check is one function, for one rule or a few that belong together, and one row in the table of its
+//! module. What each module owns:
+//!
+//! | module | families |
+//! |---|---|
+//! | `storage` | ALLOC, MEM-04 to MEM-07, MOD-09, ARCH-04, PSUM-02 (placement) |
+//! | `pattern` | AP-01, AP-04 to AP-09, PART, operand kinds and counts |
+//! | `operand` | MEM-01 to MEM-03, AP-02, AP-03 |
+//! | `engine` | ENG, ARCH |
+//! | `graph` | MOD-04 to MOD-07, DEP, CF |
+//! | `module` | MOD-03, MOD-08, MOD-10 to MOD-13 |
+//! | `register` | REG |
+//! | `sync` | SYNC |
+//! | `dma` | DMA, IND-02, IND-03, MX-24 |
+//! | `cores` | LNC, CB |
+//! | `matmul` | MM, PSUM |
+//! | `mx` | MX, QMX, FP8 |
+//! | `activation` | ACT |
+//! | `vector` | DVE |
+//! | `gpsimd` | POOL, SB2SB, RNG, PART-09 |
+//! | `indirect` | IND-01, IND-04 to IND-07 |
+//! | `collective` | COL |
+//! | `kernel` | KRN, MEM-03 |
+//! | `in_place` | WIP |
+//!
+//! WIRE, and the L2 rows of ENG, MM, DVE and REG, are about encoded words: the word checker has them.
+
+mod activation;
+mod collective;
+mod cores;
+mod dma;
+mod engine;
+mod gpsimd;
+mod graph;
+mod in_place;
+mod indirect;
+mod kernel;
+mod matmul;
+mod module;
+mod mx;
+mod operand;
+mod pattern;
+mod register;
+mod storage;
+mod sync;
+mod vector;
+
+use bir::Module;
+use bir::diag::Diagnostic;
+use bir::enums::InstructionType;
+use bir::ids::{BlockId, FuncId};
+
+use crate::context::Cx;
+use crate::findings::Findings;
+use crate::rule::{OpSet, RuleId};
+use crate::view::{Inst, Operand};
+
+/// A row of the table of checks.
+pub(crate) struct Check {
+    /// The rules that it reports.
+    pub(crate) rules: &'static [RuleId],
+    /// The ops that it is called for; `None`: those of its rules.
+    pub(crate) ops: Option<&'static [InstructionType]>,
+    pub(crate) run: Run,
+}
+
+/// What a check is called with.
+pub(crate) enum Run {
+    /// Once.
+    Module(fn(&Cx<'_>, &mut Findings<'_>)),
+    /// For each function.
+    Function(fn(&Cx<'_>, FuncId, &mut Findings<'_>)),
+    /// For each block: of functions, of bodies, of queues.
+    Block(fn(&Cx<'_>, BlockId, &mut Findings<'_>)),
+    /// For each instruction of the ops.
+    Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
+    /// For each operand of instructions of the ops.
+    Operand(fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>)),
+    /// Once for the modules of several cores; findings say their core.
+    Cores(fn(&[&Module], &mut Vec<(RuleId, Diagnostic)>)),
+}
+
+impl Check {
+    pub(crate) const fn module(rules: &'static [RuleId], run: fn(&Cx<'_>, &mut Findings<'_>)) -> Check {
+        Check { rules, ops: None, run: Run::Module(run) }
+    }
+
+    pub(crate) const fn function(
+        rules: &'static [RuleId],
+        run: fn(&Cx<'_>, FuncId, &mut Findings<'_>),
+    ) -> Check {
+        Check { rules, ops: None, run: Run::Function(run) }
+    }
+
+    pub(crate) const fn block(
+        rules: &'static [RuleId],
+        run: fn(&Cx<'_>, BlockId, &mut Findings<'_>),
+    ) -> Check {
+        Check { rules, ops: None, run: Run::Block(run) }
+    }
+
+    pub(crate) const fn inst(
+        rules: &'static [RuleId],
+        run: fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>),
+    ) -> Check {
+        Check { rules, ops: None, run: Run::Inst(run) }
+    }
+
+    pub(crate) const fn operand(
+        rules: &'static [RuleId],
+        run: fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>),
+    ) -> Check {
+        Check { rules, ops: None, run: Run::Operand(run) }
+    }
+
+    pub(crate) const fn cores(
+        rules: &'static [RuleId],
+        run: fn(&[&Module], &mut Vec<(RuleId, Diagnostic)>),
+    ) -> Check {
+        Check { rules, ops: None, run: Run::Cores(run) }
+    }
+
+    /// The same for other ops than those of its rules.
+    pub(crate) const fn for_ops(self, ops: &'static [InstructionType]) -> Check {
+        Check { ops: Some(ops), ..self }
+    }
+
+    /// Whether it is called for instructions of an op.
+    pub(crate) fn concerns(&self, op: InstructionType) -> bool {
+        if let Some(ops) = self.ops {
+            return ops.contains(&op);
+        }
+        self.rules.iter().any(|rule| match rule.info().ops {
+            OpSet::Of(ops) => ops.contains(&op),
+            OpSet::Any | OpSet::InPlace | OpSet::Indirect => true,
+            OpSet::Module | OpSet::Cores => false,
+        })
+    }
+}
+
+/// The tables of all modules.
+const TABLES: &[&[Check]] = &[
+    module::CHECKS,
+    storage::CHECKS,
+    graph::CHECKS,
+    engine::CHECKS,
+    operand::CHECKS,
+    pattern::CHECKS,
+    register::CHECKS,
+    sync::CHECKS,
+    dma::CHECKS,
+    matmul::CHECKS,
+    mx::CHECKS,
+    activation::CHECKS,
+    vector::CHECKS,
+    gpsimd::CHECKS,
+    indirect::CHECKS,
+    collective::CHECKS,
+    kernel::CHECKS,
+    in_place::CHECKS,
+    cores::CHECKS,
+];
+
+/// Every check, in the order in which findings about one place come.
+pub(crate) fn checks() -> impl Iterator<Item = &'static Check> {
+    TABLES.iter().flat_map(|table| table.iter())
+}
+
+/// Rules that are reported by something other than a check: what is odd about a document.
+const OF_DOCUMENTS: &[RuleId] = &[crate::ids::DOC_01, crate::ids::DOC_02];
+
+/// Whether anything checks a rule. What nothing checks is listed as unchecked.
+pub fn implemented(rule: RuleId) -> bool {
+    OF_DOCUMENTS.contains(&rule) || checks().any(|check| check.rules.contains(&rule))
+}

@@ -1,0 +1,5 @@
+//! The Activation engine: ACT.
+
+use super::Check;
+
+pub(super) const CHECKS: &[Check] = &[];

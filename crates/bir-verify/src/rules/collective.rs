@@ -1,0 +1,5 @@
+//! Collectives: COL.
+
+use super::Check;
+
+pub(super) const CHECKS: &[Check] = &[];

@@ -1,0 +1,5 @@
+//! Writing where one reads: WIP.
+
+use super::Check;
+
+pub(super) const CHECKS: &[Check] = &[];

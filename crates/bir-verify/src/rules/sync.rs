@@ -1,0 +1,5 @@
+//! Semaphores and events: SYNC.
+
+use super::Check;
+
+pub(super) const CHECKS: &[Check] = &[];

@@ -1,0 +1,5 @@
+//! The vector engine: DVE.
+
+use super::Check;
+
+pub(super) const CHECKS: &[Check] = &[];

@@ -1,0 +1,381 @@
+//! Instructions and operands as rules look at them: with location, type, pattern, role and place worked out once.
+
+use bir::access::{AccessPattern, ApPair};
+use bir::diag::Place;
+use bir::enums::{Dtype, EngineType, InstructionType, MemoryType};
+use bir::geometry::{LoopAxes, Offsets};
+use bir::ids::{FuncId, InstId, LocId, SetId};
+use bir::op_info::{Category, Family, OpInfo};
+use bir::operands::{Role, Slot, slot_of};
+use bir::records::MemoryLocation;
+use bir::{Argument, Instruction, Op, OperandList};
+use smallvec::SmallVec;
+
+use crate::context::Cx;
+
+/// An instruction.
+#[derive(Debug)]
+pub(crate) struct Inst<'m> {
+    pub(crate) id: InstId,
+    pub(crate) inst: &'m Instruction,
+    pub(crate) opcode: InstructionType,
+    pub(crate) engine: EngineType,
+    pub(crate) unit: Unit,
+    /// Of `ins`, `indirection_ins` and `outs`, in this order.
+    pub(crate) operands: SmallVec<[Operand<'m>; 6]>,
+    /// The loops around it.
+    pub(crate) axes: &'m LoopAxes,
+    /// The function it is in; none for what stands in a queue.
+    pub(crate) function: Option<FuncId>,
+}
+
+/// What carries an instruction out, as far as the rules on operands care.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unit {
+    /// A datapath engine: partition, step and count rules hold for its operands.
+    Engine,
+    /// A DMA queue: may start and step anywhere.
+    Dma,
+    /// Collectives.
+    Collective,
+    /// The sequencer of an engine: registers, branches, semaphores.
+    Sequencer,
+    /// Kernels and custom code with rules of their own, and ops that are expanded before they are encoded.
+    Other,
+}
+
+impl Unit {
+    /// The unit of an op.
+    pub(crate) fn of(op: InstructionType) -> Unit {
+        use InstructionType as It;
+        let Some(info) = OpInfo::of(op) else { return Unit::Other };
+        match (info.family, op) {
+            (Family::Dma | Family::DmaDescriptor, _) => Unit::Dma,
+            (
+                _,
+                It::GenericIndirectLoad
+                | It::GenericIndirectSave
+                | It::IndirectLoad
+                | It::IndirectSave
+                | It::IndirectSaveAccumulate,
+            ) => Unit::Dma,
+            (_, It::GPSIMDSB2SB) => Unit::Engine,
+            (Family::Collective, _) => Unit::Collective,
+            (Family::Control | Family::Sync | Family::Queue | Family::Region | Family::Register, _) => {
+                Unit::Sequencer
+            }
+            (Family::Kernel | Family::Custom | Family::Debug, _) => Unit::Other,
+            (_, It::TensorCompletion) => Unit::Other,
+            _ if matches!(info.category, Category::Encoded | Category::Lowered) => Unit::Engine,
+            _ => Unit::Other,
+        }
+    }
+}
+
+/// An operand.
+#[derive(Debug)]
+pub(crate) struct Operand<'m> {
+    pub(crate) list: OperandList,
+    pub(crate) index: usize,
+    pub(crate) argument: &'m Argument,
+    /// What the tables say of its place; `None` when they do not know it.
+    pub(crate) slot: Option<&'static Slot>,
+    /// The location that it names, or the only one of the set that it names.
+    pub(crate) loc_id: Option<LocId>,
+    /// That location; of several of a set the first, which has the same geometry.
+    pub(crate) loc: Option<&'m MemoryLocation>,
+    pub(crate) set: Option<SetId>,
+    pub(crate) memory: Option<MemoryType>,
+    pub(crate) dtype: Option<Dtype>,
+    /// Bytes of an element; 0 when unknown.
+    pub(crate) size: u64,
+    /// Its access pattern; of a dynamic access the one that says the geometry.
+    pub(crate) pattern: Option<&'m AccessPattern>,
+    pub(crate) start: Start,
+    /// Whether registers or index operands move it.
+    pub(crate) dynamic: bool,
+}
+
+/// Where an access starts, in elements from the start of its location.
+#[derive(Debug)]
+pub(crate) enum Start {
+    /// Always there.
+    At(i64),
+    /// At several places, since loops around it move it.
+    Several(Offsets),
+    /// Not known before the program runs; also for operands without a place.
+    Unknown,
+}
+
+impl<'m> Inst<'m> {
+    pub(crate) fn new(cx: &Cx<'m>, id: InstId, axes: &'m LoopAxes, function: Option<FuncId>) -> Inst<'m> {
+        let inst = &cx.module[id];
+        let opcode = inst.opcode();
+        let operands = inst
+            .operands()
+            .map(|(list, index, argument)| Operand::new(cx, inst, axes, list, index, argument));
+        Inst {
+            id,
+            inst,
+            opcode,
+            engine: inst.engine,
+            unit: Unit::of(opcode),
+            operands: operands.collect(),
+            axes,
+            function,
+        }
+    }
+
+    /// Place of the instruction.
+    pub(crate) fn place(&self) -> Place {
+        Place::of(self.id)
+    }
+
+    /// Place of an operand.
+    pub(crate) fn at(&self, operand: &Operand<'_>) -> Place {
+        Place::operand(self.id, operand.list, operand.index)
+    }
+
+    /// The operands of a list.
+    pub(crate) fn list(&self, list: OperandList) -> impl Iterator<Item = &Operand<'m>> {
+        self.operands.iter().filter(move |operand| operand.list == list)
+    }
+
+    /// The inputs.
+    pub(crate) fn ins(&self) -> impl Iterator<Item = &Operand<'m>> {
+        self.list(OperandList::Ins)
+    }
+
+    /// The outputs.
+    pub(crate) fn outs(&self) -> impl Iterator<Item = &Operand<'m>> {
+        self.list(OperandList::Outs)
+    }
+
+    /// An input.
+    pub(crate) fn input(&self, index: usize) -> Option<&Operand<'m>> {
+        self.operands.get(index).filter(|operand| operand.list == OperandList::Ins)
+    }
+
+    /// An output.
+    pub(crate) fn output(&self, index: usize) -> Option<&Operand<'m>> {
+        self.outs().nth(index)
+    }
+
+    /// The first operand with a role.
+    pub(crate) fn role(&self, role: Role) -> Option<&Operand<'m>> {
+        self.operands.iter().find(|operand| operand.role() == Some(role))
+    }
+
+    /// The op.
+    pub(crate) fn op(&self) -> &'m Op {
+        &self.inst.op
+    }
+
+    /// Name of the op, for messages.
+    pub(crate) fn op_name<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
+        use bir::OpenEnum;
+        match self.opcode.name() {
+            Ok(name) => name,
+            Err(sym) => cx.module.str(sym),
+        }
+    }
+}
+
+impl<'m> Operand<'m> {
+    fn new(
+        cx: &Cx<'m>,
+        inst: &'m Instruction,
+        axes: &LoopAxes,
+        list: OperandList,
+        index: usize,
+        argument: &'m Argument,
+    ) -> Operand<'m> {
+        let module = cx.module;
+        let named = argument.location().and_then(|loc| loc.id());
+        let set_ref = argument.location_set().and_then(|set| set.id());
+        let set = named.map(|loc| module[loc].set).or(set_ref);
+        let locations = set_ref.map(|set| &module[set].memorylocations[..]).unwrap_or_default();
+        let loc_id = named.or(match locations {
+            [only] => Some(*only),
+            _ => None,
+        });
+        let loc = loc_id.or_else(|| locations.first().copied()).map(|loc| &module[loc]);
+        let dtype = argument.dtype();
+        let dynamic = match argument {
+            Argument::PhysicalAp(arg) => arg.dynamic_ap_info.is_some(),
+            Argument::SymbolicAp(arg) => arg.tensor_indirect_arg_id >= 0,
+            Argument::RegisterAp(_) => true,
+            _ => false,
+        };
+        let pattern = match argument {
+            Argument::PhysicalAp(arg) => {
+                let info = arg.dynamic_ap_info.as_deref();
+                info.and_then(|info| info.actual_ap.as_ref()).or(arg.ap.as_ref())
+            }
+            _ => argument.access_pattern(),
+        };
+        let start = match argument {
+            Argument::PhysicalAp(arg) if !dynamic => {
+                i64::try_from(arg.offset).map_or(Start::Unknown, Start::At)
+            }
+            _ => match cx.footprints.offsets(argument, axes) {
+                Some(offsets) => match offsets.as_constant() {
+                    Some(at) => Start::At(at),
+                    None => Start::Several(offsets),
+                },
+                None => Start::Unknown,
+            },
+        };
+        Operand {
+            list,
+            index,
+            argument,
+            slot: slot_of(inst, list, index),
+            loc_id,
+            loc,
+            set,
+            memory: loc.map(|loc| loc.r#type),
+            dtype,
+            size: dtype.and_then(|dtype| dtype.size_bytes()).map_or(0, u64::from),
+            pattern,
+            start,
+            dynamic,
+        }
+    }
+
+    /// What it is to the instruction.
+    pub(crate) fn role(&self) -> Option<Role> {
+        self.slot.map(|slot| slot.role)
+    }
+
+    /// Whether it is an access to memory.
+    pub(crate) fn is_access(&self) -> bool {
+        matches!(self.argument, Argument::PhysicalAp(_) | Argument::SymbolicAp(_) | Argument::RegisterAp(_))
+    }
+
+    /// Whether it lies in SB or PSUM.
+    pub(crate) fn is_on_chip(&self) -> bool {
+        matches!(self.memory, Some(MemoryType::SB | MemoryType::PSUM))
+    }
+
+    /// Whether it lies in SB.
+    pub(crate) fn is_sb(&self) -> bool {
+        self.memory == Some(MemoryType::SB)
+    }
+
+    /// Whether it lies in PSUM.
+    pub(crate) fn is_psum(&self) -> bool {
+        self.memory == Some(MemoryType::PSUM)
+    }
+
+    /// Whether it lies in device memory; inputs and outputs of the module do.
+    pub(crate) fn is_dram(&self) -> bool {
+        matches!(self.memory, Some(MemoryType::DRAM | MemoryType::Input | MemoryType::Output))
+    }
+
+    /// Dimensions, the partition dimension first.
+    pub(crate) fn pairs(&self) -> impl DoubleEndedIterator<Item = ApPair> + ExactSizeIterator + '_ {
+        (0..self.pattern.map_or(0, |ap| ap.len()))
+            .map(|at| self.pattern.and_then(|ap| ap.get(at)).unwrap_or_default())
+    }
+
+    /// Dimensions past the partition dimension.
+    pub(crate) fn free_pairs(&self) -> impl DoubleEndedIterator<Item = ApPair> + ExactSizeIterator + '_ {
+        self.pairs().skip(1)
+    }
+
+    /// Partitions of an on-chip access, as its pattern states them.
+    pub(crate) fn partitions(&self) -> Option<u64> {
+        u64::try_from(self.pattern?.get(0)?.num).ok()
+    }
+
+    /// Elements in each partition of an on-chip access.
+    pub(crate) fn elements_per_partition(&self) -> Option<u64> {
+        self.pattern?;
+        self.free_pairs().try_fold(1u64, |all, pair| all.checked_mul(u64::try_from(pair.num).ok()?))
+    }
+
+    /// Elements of the access.
+    pub(crate) fn elements(&self) -> Option<u64> {
+        self.pattern?.elements()
+    }
+
+    /// Bytes of each partition of the location.
+    pub(crate) fn row_bytes(&self) -> Option<u64> {
+        self.is_on_chip().then(|| self.loc?.bytes()).flatten()
+    }
+
+    /// Elements in each row of an on-chip location, in the type of the operand.
+    pub(crate) fn pitch(&self) -> Option<i64> {
+        let pitch = i64::try_from(self.row_bytes()?.checked_div(self.size)?).ok()?;
+        (pitch > 0).then_some(pitch)
+    }
+
+    /// Rows of the location at which the access starts: all of them when loops move it, at most [`MAX_STARTS`].
+    /// Nothing when that is not known.
+    pub(crate) fn start_rows(&self) -> SmallVec<[i64; 2]> {
+        let Some(pitch) = self.pitch() else { return SmallVec::new() };
+        let mut rows = SmallVec::new();
+        match &self.start {
+            Start::At(at) => rows.push(at.div_euclid(pitch)),
+            Start::Several(offsets) => {
+                each_offset(offsets, &mut |at| rows.push(at.div_euclid(pitch)));
+                rows.sort_unstable();
+                rows.dedup();
+            }
+            Start::Unknown => {}
+        }
+        rows
+    }
+
+    /// The partition at which it starts, when the location is placed and nothing moves the access over partitions.
+    pub(crate) fn start_partition(&self) -> Option<i64> {
+        let loc = self.loc.filter(|loc| loc.is_placed())?;
+        match self.start_rows()[..] {
+            [row] => Some(i64::from(loc.base) + row),
+            _ => None,
+        }
+    }
+
+    /// `[[32, 128], [1, 32]]`, as the vendor's messages have patterns.
+    pub(crate) fn pattern_text(&self) -> String {
+        self.pattern.map_or_else(String::new, |ap| format!("{ap:?}").replace(' ', ""))
+    }
+
+    /// `float32`, for messages.
+    pub(crate) fn dtype_text<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
+        use bir::OpenEnum;
+        match self.dtype.map(|dtype| dtype.name()) {
+            Some(Ok(name)) => name,
+            Some(Err(sym)) => cx.module.str(sym),
+            None => "no type",
+        }
+    }
+
+    /// `SB`, for messages.
+    pub(crate) fn memory_text<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
+        use bir::OpenEnum;
+        match self.memory.map(|memory| memory.name()) {
+            Some(Ok(name)) => name,
+            Some(Err(sym)) => cx.module.str(sym),
+            None => "no memory",
+        }
+    }
+}
+
+/// Offsets of a loop nest that are looked at one by one.
+const MAX_STARTS: u64 = 4096;
+
+/// Calls `visit` with each offset; with some when there are too many: the first ones of every dimension.
+pub(crate) fn each_offset(offsets: &Offsets, visit: &mut dyn FnMut(i64)) {
+    fn walk(base: i64, dims: &[(i64, u64)], budget: u64, visit: &mut dyn FnMut(i64)) {
+        let Some(((step, count), rest)) = dims.split_first() else { return visit(base) };
+        let count = (*count).min(budget.max(2));
+        for at in 0..count as i64 {
+            if let Some(next) = step.checked_mul(at).and_then(|by| base.checked_add(by)) {
+                walk(next, rest, budget / count.max(1), visit);
+            }
+        }
+    }
+    walk(offsets.base, &offsets.dims, MAX_STARTS, visit);
+}
