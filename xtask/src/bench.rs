@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: reading and writing of modules, side by side with the peer in `bench/peer`.
 //!
-//! Every program is a process of its own on one thread; runs alternate between the programs, so that a change of the
+//! Every program is a process of its own, held on one processor but for one row; runs alternate between the programs, so that a change of the
 //! machine's load meets all of them, and the median counts. Output goes to the null device: a disk is not measured.
 
 use std::fs::{self, File};
@@ -34,6 +34,8 @@ const LARGE: u64 = 400 << 20;
 
 /// The program itself: it prints the document.
 const BIR: &str = "bir roundtrip";
+/// The same, with all processors.
+const BIR_ALL: &str = "bir roundtrip, all cores";
 
 /// What is timed. Rows with the same work are compared with each other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +62,8 @@ struct Program {
     is_peer: bool,
     /// Whether it prints its own figures, and nothing else.
     prints_figures: bool,
+    /// Whether it is held on one processor.
+    one_processor: bool,
     path: PathBuf,
     arguments: Vec<&'static str>,
 }
@@ -120,7 +124,8 @@ fn programs(root: &Path, folder: &Path, peer_only: bool) -> Result<Vec<Program>>
         name,
         work,
         is_peer,
-        prints_figures: name != BIR,
+        prints_figures: ![BIR, BIR_ALL].contains(&name),
+        one_processor: name != BIR_ALL,
         path: path.to_owned(),
         arguments: arguments.to_vec(),
     };
@@ -146,6 +151,7 @@ fn programs(root: &Path, folder: &Path, peer_only: bool) -> Result<Vec<Program>>
     cargo(root, &["-p", "bir-cli"])?;
     let bir = root.join("target/release/bir");
     programs.push(row(BIR, Work::Roundtrip, false, &bir, &["roundtrip"]));
+    programs.push(row(BIR_ALL, Work::Roundtrip, false, &bir, &["roundtrip"]));
     Ok(programs)
 }
 
@@ -223,7 +229,9 @@ fn measure(programs: &[Program], input: &Input, bytes: u64, runs: usize, with_pe
             memory
         );
     }
-    println!("{runs} alternating runs, one thread, MB = 10^6 bytes of input");
+    println!(
+        "{runs} alternating runs, one processor unless the row says otherwise, MB = 10^6 bytes of input"
+    );
     Ok(())
 }
 
@@ -236,13 +244,14 @@ fn once(program: &Program, input: &Input, output: Option<File>) -> Result<Run> {
         None => Stdio::null(),
     };
     let start = Instant::now();
-    let mut command = Command::new(&program.path);
-    command
-        .args(&program.arguments)
-        .arg(&input.path)
-        .env("RAYON_NUM_THREADS", "1")
-        .stdout(stdout)
-        .stderr(pipe);
+    let mut command = if program.one_processor {
+        let mut held = Command::new("taskset");
+        held.args(["-c", "0"]).arg(&program.path);
+        held
+    } else {
+        Command::new(&program.path)
+    };
+    command.args(&program.arguments).arg(&input.path).stdout(stdout).stderr(pipe);
     let mut child = command.spawn().with_context(|| format!("cannot run {}", program.path.display()))?;
     // The command holds the writing ends of the pipe, which must close before its end can be read.
     drop(command);

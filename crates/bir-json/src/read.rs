@@ -190,7 +190,7 @@ pub(crate) struct Reader<'a> {
     /// Instructions of the function or queue that is read, by name.
     inst_names: InstNames,
     /// Operands of the function or queue that is read, by their text.
-    accesses: accesses::Accesses<'a>,
+    accesses: accesses::Accesses,
     /// Dependencies by name, for pass 2.
     edges: Vec<RawEdge>,
     /// Extra elements of those dependencies that have some, in order.

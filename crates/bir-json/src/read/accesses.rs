@@ -13,20 +13,21 @@ const PLACES: usize = 1 << 12;
 
 /// Operands of one scope: the same text means the same location there.
 #[derive(Default)]
-pub(super) struct Accesses<'a> {
-    places: Vec<Option<Known<'a>>>,
+pub(super) struct Accesses {
+    places: Vec<Option<Known>>,
     /// Number of the scope: entries of other scopes do not count.
     scope: usize,
     hasher: DefaultHashBuilder,
 }
 
-struct Known<'a> {
-    text: &'a [u8],
+struct Known {
+    /// A copy: the text itself may lie in pages of a file that were let go of.
+    text: Vec<u8>,
     scope: usize,
     access: PhysicalAp,
 }
 
-impl<'a> Accesses<'a> {
+impl Accesses {
     /// The operand of a text that was read before.
     #[inline]
     pub(super) fn get(&self, text: &[u8]) -> Option<&PhysicalAp> {
@@ -37,12 +38,15 @@ impl<'a> Accesses<'a> {
     }
 
     /// Keeps the operand of a text.
-    pub(super) fn insert(&mut self, text: &'a [u8], access: &PhysicalAp) {
+    pub(super) fn insert(&mut self, text: &[u8], access: &PhysicalAp) {
         if self.places.is_empty() {
             self.places.resize_with(PLACES, || None);
         }
         let place = self.place(text);
-        self.places[place] = Some(Known { text, scope: self.scope, access: access.clone() });
+        let mut copy = self.places[place].take().map(|known| known.text).unwrap_or_default();
+        copy.clear();
+        copy.extend_from_slice(text);
+        self.places[place] = Some(Known { text: copy, scope: self.scope, access: access.clone() });
     }
 
     /// Forgets everything: another scope begins.

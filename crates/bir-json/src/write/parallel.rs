@@ -2,7 +2,7 @@
 //! memory, and the pieces are put in order. The text is the same as that of one thread.
 
 use std::ops::Range;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 
 use bir::Module;
@@ -55,12 +55,15 @@ impl<'a> Writer<'a, '_> {
             (self.module, self.drop_unknown, self.out.style(), self.out.indent());
         thread::scope(|scope| {
             let pieces = &pieces;
-            let work = |worker: usize| -> Receiver<Vec<u8>> {
+            // Texts come from a worker and go back, so that their memory is used again.
+            let work = |worker: usize| -> (Receiver<Vec<u8>>, Sender<Vec<u8>>) {
                 let (done, texts) = sync_channel(1);
+                let (give_back, used) = channel();
                 scope.spawn(move || {
                     let mut accesses = Default::default();
                     for piece in pieces.iter().skip(worker).step_by(threads) {
-                        let mut text = Vec::new();
+                        let mut text: Vec<u8> = used.try_recv().unwrap_or_default();
+                        text.clear();
                         let out = Out::new(&mut text, style).at_indent(indent);
                         let mut writer = Writer { out, module, drop_unknown, accesses, threads: 1 };
                         writer.elements(list, piece.clone(), item);
@@ -73,17 +76,20 @@ impl<'a> Writer<'a, '_> {
                         }
                     }
                 });
-                texts
+                (texts, give_back)
             };
             let workers: Vec<_> = (1..threads).map(work).collect();
             for (i, piece) in pieces.iter().enumerate() {
                 match (i % threads).checked_sub(1) {
                     None => self.elements(list, piece.clone(), item),
-                    Some(worker) => match workers[worker].recv() {
-                        Ok(text) => self.out.raw(&text),
-                        // It has panicked, which the scope passes on.
-                        Err(_) => break,
-                    },
+                    Some(worker) => {
+                        let (texts, give_back) = &workers[worker];
+                        // Without a text the worker has panicked, which the scope passes on.
+                        let Ok(text) = texts.recv() else { break };
+                        self.out.raw(&text);
+                        // A worker that has nothing left to do takes none.
+                        let _ = give_back.send(text);
+                    }
                 }
                 if self.out.failed() {
                     break;

@@ -63,7 +63,8 @@ fn a_document_with_a_damaged_byte_does_no_harm() {
             // Four of them at each byte, half of those read with names kept; neighbours get others.
             for turn in 0..4 {
                 let replacement = all[(at + turn * 5) % all.len()];
-                let options = if (at / all.len() + turn) % 2 == 0 { ReadOptions::default() } else { KEEP };
+                let options =
+                    if (at / all.len() + turn).is_multiple_of(2) { ReadOptions::default() } else { KEEP };
                 let damaged = [&bytes[..at], replacement, &bytes[at + 1..]].concat();
                 {
                     match bir_json::read(&damaged, &options) {
