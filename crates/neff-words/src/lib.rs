@@ -5,9 +5,11 @@
 //! the streams of each core with their debug information. [`note`] says what the numbers in a word stand for, [`check`]
 //! what is wrong with words, [`features`] what they need of a loader.
 
+pub mod access;
 mod address;
 pub mod check;
 pub mod features;
+pub mod flow;
 pub mod note;
 
 use std::collections::HashMap;
