@@ -61,6 +61,11 @@ impl<'m> Footprints<'m> {
         Self { core, ..self }
     }
 
+    /// The module.
+    pub fn module(&self) -> &'m Module {
+        self.module
+    }
+
     /// The target.
     pub fn target(&self) -> &'static Target {
         self.target

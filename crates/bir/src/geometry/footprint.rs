@@ -85,6 +85,11 @@ pub struct Footprint {
 }
 
 impl Footprint {
+    /// Whether other locations of the space are only possible aliases of this one.
+    pub fn may_alias(&self) -> bool {
+        self.may_alias
+    }
+
     /// Whether nothing is touched.
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()

@@ -1,0 +1,246 @@
+//! From BIR modules to programs, and from findings back to instructions (spec: ordering 1 to 7).
+
+mod fill;
+mod say;
+
+use bir::diag::Severity;
+use bir::geometry::{Footprints, Space, Unknown, transfers};
+use bir::ids::{FuncId, InstId, LocId, RegId};
+use bir::{Instruction, Module, OperandList};
+
+use crate::check::{Options, Outcome, Verdict, check};
+use crate::finding::Party;
+use crate::program::{Effect, GroupPart, Program, SpaceId};
+
+pub use say::{Line, Said};
+
+/// A program filled from modules, with the way back.
+pub struct BirProgram<'m> {
+    /// The program.
+    pub program: Program,
+    modules: &'m [Module],
+    footprints: Vec<Footprints<'m>>,
+    /// Core and instruction of every operation.
+    ops: Vec<(u16, InstId)>,
+    /// The DMABlock of every transfer, or the instruction that is its own transfer.
+    transfers: Vec<InstId>,
+    spaces: Vec<(u16, Space)>,
+    /// Core, whether it is an event, number.
+    counters: Vec<(u16, bool, u32)>,
+    blocks: Vec<(u16, bir::ids::BlockId)>,
+    local: Vec<Local>,
+    accumulates: bool,
+}
+
+/// A finding about one instruction alone.
+#[derive(Clone, Debug)]
+struct Local {
+    code: &'static str,
+    severity: Severity,
+    party: Party,
+    other: Option<crate::program::OpId>,
+    detail: String,
+}
+
+/// Why a program cannot be filled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FillError {
+    /// More modules than there can be cores.
+    TooManyCores,
+    /// Calls are nested too deep, or around in a circle.
+    Recursion(FuncId),
+    /// Calls make the program too long.
+    TooLong,
+}
+
+impl std::fmt::Display for FillError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            FillError::TooManyCores => {
+                "more modules than this check can take as the cores of one program (5)"
+            }
+            FillError::Recursion(_) => "calls go around in a circle, or more than 16 deep",
+            FillError::TooLong => "with its calls the program has more than 16 million instructions",
+        })
+    }
+}
+
+impl std::error::Error for FillError {}
+
+/// Most modules of one program.
+pub const MAX_CORES: usize = 5;
+
+/// A program and what the check has found in it.
+pub struct Checked<'m> {
+    /// The program.
+    pub program: BirProgram<'m>,
+    /// What was found.
+    pub outcome: Outcome,
+}
+
+/// Checks modules: one, or those of all cores of one program, in the order of the cores. Functions that nothing
+/// calls are programs of their own, the main one first.
+///
+/// # Errors
+/// When calls go around in a circle, or when there are more modules than cores.
+pub fn check_modules<'m>(modules: &'m [Module], options: &Options) -> Result<Vec<Checked<'m>>, FillError> {
+    let roots = if modules.len() == 1 { fill::roots(&modules[0]) } else { vec![None] };
+    let mut all = Vec::new();
+    for root in roots {
+        let program = BirProgram::new(modules, root)?;
+        let outcome = check(&program.program, options);
+        all.push(Checked { program, outcome });
+    }
+    Ok(all)
+}
+
+impl Checked<'_> {
+    /// The verdict, with the findings about single instructions.
+    pub fn verdict(&self) -> Verdict {
+        let local = |severity| self.program.local.iter().any(|local| local.severity == severity);
+        let undecided = self.program.local.iter().any(|local| matches!(local.code, "ORD003" | "ORD021"));
+        match self.outcome.verdict() {
+            _ if local(Severity::Error) => Verdict::Findings,
+            Verdict::Clean if undecided => Verdict::Undecided,
+            verdict => verdict,
+        }
+    }
+}
+
+impl<'m> BirProgram<'m> {
+    /// Fills a program from the main functions of modules, or from one function of one module.
+    ///
+    /// # Errors
+    /// See [`check_modules`].
+    pub fn new(modules: &'m [Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
+        fill::fill(modules, root)
+    }
+
+    /// Core and instruction of a party: the DMABlock for a transfer of a trigger.
+    pub fn instruction(&self, party: Party) -> (u16, InstId) {
+        let (core, inst) = self.ops[party.op.index()];
+        (core, party.transfer.map_or(inst, |transfer| self.transfers[transfer.index()]))
+    }
+
+    /// Core and instruction of the operation of a party: the trigger for a transfer.
+    pub fn operation(&self, party: Party) -> (u16, InstId) {
+        self.ops[party.op.index()]
+    }
+
+    /// The operations of an instruction: several when it stands in a function that is called several times.
+    pub fn parties(&self, core: u16, inst: InstId) -> Vec<Party> {
+        let ops = self.ops.iter().enumerate();
+        let mut parties: Vec<Party> =
+            ops.filter(|(_, op)| **op == (core, inst)).map(|(at, _)| self.party_of_op(at as u32)).collect();
+        for (at, of) in self.transfers.iter().enumerate() {
+            let op = self.program.ops.partition_point(|op| op.transfers <= at as u32) as u32 - 1;
+            if *of == inst && self.ops[op as usize].0 == core && self.ops[op as usize].1 != inst {
+                let transfer = Some(crate::program::TransferId(at as u32));
+                parties.push(Party { transfer, ..Party::of(op) });
+            }
+        }
+        parties
+    }
+
+    /// The operation, or the transfer that it is.
+    fn party_of_op(&self, op: u32) -> Party {
+        let transfers = self.program.transfers_of(op);
+        let own = transfers.clone().find(|at| self.transfers[*at] == self.ops[op as usize].1);
+        Party { transfer: own.map(|at| crate::program::TransferId(at as u32)), ..Party::of(op) }
+    }
+
+    /// A semaphore or event in words.
+    pub fn counter_name(&self, counter: crate::program::CounterId) -> String {
+        let (core, event, id) = self.counters[counter.index()];
+        let bank = if event { "event" } else { "semaphore" };
+        if self.modules.len() > 1 { format!("{bank} {id} of core {core}") } else { format!("{bank} {id}") }
+    }
+
+    /// The space, with its core.
+    pub fn space(&self, space: SpaceId) -> (u16, Space) {
+        self.spaces[space.index()]
+    }
+
+    /// The instruction and the operand of an access, with its footprint.
+    fn operand(&self, party: Party) -> Option<(InstId, OperandList, usize, Option<LocId>)> {
+        let wanted = party.access? as usize;
+        let (core, inst) = self.ops[party.op.index()];
+        let module = &self.modules[core as usize];
+        let footprints = &self.footprints[core as usize];
+        let mut found = None;
+        let mut at = 0;
+        let mut look = |of: InstId| {
+            each_access(footprints, &module[of], self.accumulates, &mut |list, index, footprint, _| {
+                if at == wanted {
+                    found = Some((of, list, index, footprint.location));
+                }
+                at += 1;
+            });
+        };
+        match party.transfer.map(|transfer| self.transfers[transfer.index()]) {
+            Some(block) if block != inst => {
+                let of = transfers(module, inst).filter(|(of, _)| *of == block);
+                of.for_each(|(_, descriptor)| look(descriptor));
+            }
+            _ => look(inst),
+        }
+        found
+    }
+}
+
+/// Calls `each` with the accesses of an instruction to memory.
+fn each_access(
+    footprints: &Footprints<'_>,
+    inst: &Instruction,
+    accumulates: bool,
+    each: &mut dyn FnMut(OperandList, usize, bir::geometry::Footprint, Effect),
+) {
+    let group = if accumulates { group_of(inst) } else { None };
+    let axes = axes_of(footprints, inst);
+    let env: &dyn bir::geometry::Env = axes.as_ref().map_or(&Unknown, |axes| axes);
+    for access in footprints.accesses(inst, env) {
+        if matches!(access.footprint.space, Space::Register(_)) || access.footprint.is_empty() {
+            continue;
+        }
+        let mut effect =
+            Effect { reads: access.access.may_read(), writes: access.access.writes(), group: None };
+        if effect.writes && is_matmul(inst) {
+            // A module without accumulation flags does not say which matmuls accumulate.
+            effect.reads &= accumulates;
+            effect.group = group.filter(|_| access.footprint.space == Space::Psum);
+        }
+        each(access.list, access.index, access.footprint, effect);
+    }
+}
+
+fn axes_of(footprints: &Footprints<'_>, inst: &Instruction) -> Option<bir::geometry::LoopAxes> {
+    let symbolic = inst.operands().any(|(_, _, argument)| matches!(argument, bir::Argument::SymbolicAp(_)));
+    symbolic.then(|| bir::geometry::LoopAxes::around(footprints.module(), inst.block))
+}
+
+fn is_matmul(inst: &Instruction) -> bool {
+    matches!(inst.op, bir::Op::Matmult(_) | bir::Op::MatmultSparse(_) | bir::Op::MatmultMx(_))
+}
+
+/// The accumulation flags of a matmul. spec: ordering 7
+fn flags_of(inst: &Instruction) -> Option<u8> {
+    match &inst.op {
+        bir::Op::Matmult(op) => op.accumulation_flag.value(),
+        bir::Op::MatmultSparse(op) => op.accumulation_flag.value(),
+        bir::Op::MatmultMx(op) => op.accumulation_flag.value(),
+        _ => None,
+    }
+}
+
+fn group_of(inst: &Instruction) -> Option<GroupPart> {
+    let flags = flags_of(inst)?;
+    Some(GroupPart { start: flags & 1 != 0, stop: flags & 2 != 0 })
+}
+
+/// The register that a TensorSave saves.
+fn saved_register(inst: &Instruction) -> Option<RegId> {
+    if !matches!(inst.op, bir::Op::TensorSave) {
+        return None;
+    }
+    inst.ins.iter().find_map(|argument| argument.register()?.id())
+}

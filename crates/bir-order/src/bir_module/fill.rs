@@ -1,0 +1,693 @@
+//! Filling a program: engines become streams, semaphores and events counters, DMABlocks transfers, and structured
+//! loops and calls blocks that follow each other.
+
+use bir::diag::Severity;
+use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
+use bir::geometry::lattice::Overlap;
+use bir::geometry::{Footprint, Footprints, Space, transfers};
+use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref};
+use bir::op_info::{Family, OpInfo};
+use bir::ops::GroupResetSemaphores;
+use bir::{Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
+use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
+
+use super::{BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
+use crate::finding::Party;
+use crate::program::{
+    Access, BlockId, Bytes, Change, CounterId, Exit, Kind, MAX_STREAMS, NameId, Need, NewOp, NewTransfer,
+    OpId, Program, QueueId, SpaceId, StreamId, Streams, TransferId, Update, Wait,
+};
+
+/// The engines with streams of their own. spec: ordering 1.1
+const ENGINES: [EngineType; 6] = [
+    EngineType::Pool,
+    EngineType::Activation,
+    EngineType::PE,
+    EngineType::DVE,
+    EngineType::SP,
+    EngineType::DMA,
+];
+
+/// Calls deeper than this are taken for a circle.
+const MAX_CALLS: usize = 16;
+/// Most operations of a program, calls written out.
+const MAX_OPS: usize = 16 << 20;
+
+/// Ops that run in pieces which read the inputs again after part of the output is written: confirmed, and the
+/// cautious ones of public checkers. spec: ordering 12
+const LIBRARY: [(&str, Severity); 8] = [
+    ("Gather", Severity::Error),
+    ("NonzeroWithCount", Severity::Error),
+    ("IndirectCopy", Severity::Warning),
+    ("RangeSelect", Severity::Warning),
+    ("Max", Severity::Warning),
+    ("MaxIndex", Severity::Warning),
+    ("MatchReplace", Severity::Warning),
+    ("MaxIndexAndMatchReplace", Severity::Warning),
+];
+
+/// The functions of a module that nothing calls, the main one first.
+pub(super) fn roots(module: &Module) -> Vec<Option<FuncId>> {
+    let called: HashSet<FuncId> = module
+        .insts()
+        .filter_map(|inst| match &module[inst].op {
+            Op::Call(call) => call.target.and_then(Ref::id),
+            _ => None,
+        })
+        .collect();
+    let main = module.main();
+    let others = module.functions().filter(|func| Some(*func) != main && !called.contains(func));
+    std::iter::once(main).chain(others.map(Some)).filter(Option::is_some).collect()
+}
+
+pub(super) fn fill<'m>(modules: &'m [Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
+    if modules.len() > MAX_CORES {
+        return Err(FillError::TooManyCores);
+    }
+    let accumulates = modules
+        .iter()
+        .any(|module| module.inst_ids().any(|inst| flags_of(&module[inst]).is_some_and(|flags| flags != 0)));
+    let mut filled = BirProgram {
+        program: Program::new(),
+        modules,
+        footprints: Vec::new(),
+        ops: Vec::new(),
+        transfers: Vec::new(),
+        spaces: Vec::new(),
+        counters: Vec::new(),
+        blocks: Vec::new(),
+        local: Vec::new(),
+        accumulates,
+    };
+    let mut shared = Shared { counters: HashMap::new(), spaces: HashMap::new(), barriers: HashMap::new() };
+    for (core, module) in modules.iter().enumerate() {
+        let core = core as u16;
+        let streams = ENGINES.map(|_| filled.program.add_stream(core));
+        let footprints = Footprints::new(module);
+        let mut filler = Filler {
+            filled: &mut filled,
+            shared: &mut shared,
+            footprints: &footprints,
+            module,
+            core,
+            streams,
+            names: HashMap::new(),
+            queues: HashMap::new(),
+            values: HashMap::new(),
+            pending: Vec::new(),
+            open: None,
+            waits: Vec::new(),
+            updates: Vec::new(),
+            accesses: Vec::new(),
+        };
+        if let Some(root) = root.or(module.main()) {
+            filler.function(root, 0, false)?;
+        }
+        filled.footprints.push(footprints);
+    }
+    filled.program.finish();
+    Ok(filled)
+}
+
+/// What several cores have in common.
+struct Shared {
+    counters: HashMap<(u16, bool, u32), CounterId>,
+    spaces: HashMap<SpaceKey, SpaceId>,
+    /// Counters of core barriers, by their number and place.
+    barriers: HashMap<(u32, u32), CounterId>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum SpaceKey {
+    Own(u16, Space),
+    /// A tensor that all cores see, by name.
+    Common(String),
+}
+
+struct Filler<'a, 'm> {
+    filled: &'a mut BirProgram<'m>,
+    shared: &'a mut Shared,
+    footprints: &'a Footprints<'m>,
+    module: &'m Module,
+    core: u16,
+    streams: [StreamId; ENGINES.len()],
+    names: HashMap<Sym, NameId>,
+    queues: HashMap<BirQueue, QueueId>,
+    /// Registers whose value is saved.
+    values: HashMap<usize, u32>,
+    /// Blocks whose exits are not set yet.
+    pending: Vec<(BlockId, Ends)>,
+    open: Option<BlockId>,
+    waits: Vec<Wait>,
+    updates: Vec<Update>,
+    accesses: Vec<Access>,
+}
+
+/// Where a block goes on.
+#[derive(Default)]
+struct Ends {
+    targets: SmallVec<[BirBlock; 2]>,
+    known: SmallVec<[BlockId; 2]>,
+    falls_through: bool,
+    /// Goes back to the caller, if there is one.
+    returns: bool,
+}
+
+impl<'m> Filler<'_, 'm> {
+    /// Adds the blocks of a function. `called`: the caller goes on after it.
+    fn function(&mut self, func: FuncId, depth: usize, called: bool) -> Result<(), FillError> {
+        if depth > MAX_CALLS {
+            return Err(FillError::Recursion(func));
+        }
+        let module = self.module;
+        let outer = std::mem::take(&mut self.pending);
+        let mut starts: HashMap<BirBlock, BlockId> = HashMap::new();
+        self.blocks(&module[func].blocks, depth, &mut starts)?;
+        let pending = std::mem::replace(&mut self.pending, outer);
+        let count = self.filled.program.blocks.len() as u32;
+        for (block, ends) in pending {
+            let mut next: SmallVec<[BlockId; 2]> = ends.known;
+            next.extend(ends.targets.iter().filter_map(|target| starts.get(target).copied()));
+            if ends.falls_through && (block.0 + 1 < count || called) {
+                next.push(BlockId(block.0 + 1));
+            }
+            if ends.returns && called {
+                next.push(BlockId(count));
+            }
+            next.sort_unstable();
+            next.dedup();
+            self.filled.program.set_exit(block, Exit { next });
+        }
+        Ok(())
+    }
+
+    fn blocks(
+        &mut self,
+        blocks: &[BirBlock],
+        depth: usize,
+        starts: &mut HashMap<BirBlock, BlockId>,
+    ) -> Result<(), FillError> {
+        let module = self.module;
+        for &block in blocks {
+            self.begin(block);
+            starts.insert(block, self.open.expect("just begun"));
+            let mut branches: SmallVec<[(InstId, SmallVec<[BirBlock; 2]>); 5]> = SmallVec::new();
+            let mut ends = Ends { falls_through: true, ..Ends::default() };
+            for &inst in module[block].instructions.iter() {
+                if self.filled.ops.len() >= MAX_OPS {
+                    return Err(FillError::TooLong);
+                }
+                let of = &module[inst];
+                if !of.body().is_empty() && !matches!(of.op, Op::DMABlock(_)) {
+                    self.instruction(inst);
+                    self.end(Ends { falls_through: true, ..Ends::default() });
+                    let first = BlockId(self.filled.program.blocks.len() as u32);
+                    self.blocks(of.body(), depth, starts)?;
+                    // The body runs again after its last block.
+                    if let Some((_, last)) = self.pending.last_mut() {
+                        last.known.push(first);
+                        last.falls_through = true;
+                    }
+                    self.begin(block);
+                    continue;
+                }
+                if let Op::Call(call) = &of.op {
+                    self.instruction(inst);
+                    if let Some(callee) = call.target.and_then(Ref::id) {
+                        self.end(Ends { falls_through: true, ..Ends::default() });
+                        self.function(callee, depth + 1, true)?;
+                        self.begin(block);
+                    }
+                    continue;
+                }
+                self.instruction(inst);
+                self.branch(inst, &mut branches, &mut ends);
+            }
+            ends.targets.sort_unstable();
+            ends.targets.dedup();
+            self.end(ends);
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, block: BirBlock) {
+        self.open = Some(self.filled.program.begin_block(self.core));
+        self.filled.blocks.push((self.core, block));
+    }
+
+    fn end(&mut self, ends: Ends) {
+        let block = self.open.take().expect("a block is open");
+        self.filled.program.end_block(Exit::default());
+        self.pending.push((block, ends));
+    }
+
+    /// Notes where a branch goes, and whether the engines agree.
+    fn branch(
+        &mut self,
+        inst: InstId,
+        branches: &mut SmallVec<[(InstId, SmallVec<[BirBlock; 2]>); 5]>,
+        ends: &mut Ends,
+    ) {
+        let of = &self.module[inst];
+        let mut targets: SmallVec<[BirBlock; 2]> = SmallVec::new();
+        let mut missing = false;
+        let mut target = |block: Option<Ref<BirBlock>>| match block.map(|block| block.id()) {
+            Some(Some(block)) => targets.push(block),
+            Some(None) => missing = true,
+            None => {}
+        };
+        match &of.op {
+            Op::CompareAndBranch(op) => {
+                target(op.on_true);
+                target(op.on_false);
+                if op.on_true.is_some() && op.on_false.is_some() {
+                    ends.falls_through = false;
+                }
+            }
+            Op::UnconditionalBranch(op) => {
+                target(op.target);
+                ends.falls_through &= op.target.is_none();
+            }
+            Op::Return => {
+                ends.returns = true;
+                ends.falls_through = false;
+                return;
+            }
+            Op::Exit | Op::Halt => {
+                ends.falls_through &= of.engine != EngineType::ALL;
+                return;
+            }
+            _ => return,
+        }
+        let op = OpId(self.filled.ops.len() as u32 - 1);
+        if missing {
+            self.local(
+                "ORD003",
+                Severity::Warning,
+                Party::of(op.0),
+                None,
+                "branches to a block that is not there".into(),
+            );
+        }
+        if let Some((first, _)) = branches.iter().find(|(_, other)| *other != targets) {
+            let name = self.name_text(*first);
+            let detail = format!("branches to other blocks than {name} does");
+            let first = self.filled.ops.iter().rposition(|(_, inst)| inst == first).map(|at| OpId(at as u32));
+            self.local("ORD023", Severity::Error, Party::of(op.0), first, detail);
+        }
+        ends.targets.extend(targets.iter().copied());
+        branches.push((inst, targets));
+    }
+
+    fn name_text(&self, inst: InstId) -> String {
+        self.module.str(self.module.name_of(inst)).to_owned()
+    }
+
+    fn local(
+        &mut self,
+        code: &'static str,
+        severity: Severity,
+        party: Party,
+        other: Option<OpId>,
+        detail: String,
+    ) {
+        self.filled.local.push(Local { code, severity, party, other, detail });
+    }
+
+    fn engine(&self, engine: EngineType) -> Streams {
+        match ENGINES.iter().position(|known| *known == engine) {
+            Some(at) => Streams::one(self.streams[at]),
+            // Every datapath engine; the DMA engine runs no instructions.
+            None if engine == EngineType::ALL => {
+                self.streams[..5].iter().fold(Streams::NONE, |all, stream| all.or(Streams::one(*stream)))
+            }
+            None => Streams::NONE,
+        }
+    }
+
+    fn instruction(&mut self, inst: InstId) {
+        let module = self.module;
+        let of = &module[inst];
+        let op = OpId(self.filled.ops.len() as u32);
+        let mut streams = self.engine(of.engine);
+        let is_transfer = is_async(of);
+        self.waits.clear();
+        self.updates.clear();
+        self.accesses.clear();
+        self.sync(inst, op);
+        let name = Some(of.name).filter(|name| *name != Sym::EMPTY).map(|name| self.name(name));
+        if streams == Streams::NONE
+            && !self.waits.is_empty()
+            && self.filled.program.streams.len() < MAX_STREAMS - 8
+        {
+            // On no engine, it waits all the same: a stream of its own, while there are some.
+            streams = Streams::one(self.filled.program.add_stream(self.core));
+        }
+        self.local_checks(inst, op);
+        let group: Vec<CounterId>;
+        let kind = match &of.op {
+            // An empty group resets nothing; a group that is not there, nobody knows what.
+            Op::GroupResetSemaphores(reset)
+                if reset.sema_group.is_empty() && !reset.present.has(GroupResetSemaphores::SEMA_GROUP) =>
+            {
+                Kind::ResetUnknown
+            }
+            Op::GroupResetSemaphores(reset) => {
+                group = reset.sema_group.iter().map(|id| self.counter(self.core, false, *id)).collect();
+                Kind::Reset(&group)
+            }
+            Op::SwitchQueueInstance(switch) => {
+                // spec: ordering 3
+                let queue = switch.queue.and_then(Ref::id);
+                let ids = queue.map(|queue| module[queue].semaphores.clone()).unwrap_or_default();
+                group = ids.iter().map(|id| self.counter(self.core, false, *id)).collect();
+                if group.is_empty() { Kind::Plain } else { Kind::Reset(&group) }
+            }
+            Op::Drain(_) => Kind::Drain,
+            _ => Kind::Plain,
+        };
+        if !is_transfer && !matches!(of.op, Op::DMATrigger(_)) {
+            self.touch(inst);
+        }
+        if let Op::CoreBarrier(barrier) = &of.op {
+            if self.filled.modules.len() > 1 && barrier.cores.contains(&u32::from(self.core)) {
+                self.rendezvous(inst, streams, name, barrier.id.value().unwrap_or(0), barrier.cores.len());
+                return;
+            }
+        }
+        let accesses = std::mem::take(&mut self.accesses);
+        let mut updates = std::mem::take(&mut self.updates);
+        let own: Vec<Update> = if is_transfer { std::mem::take(&mut updates) } else { Vec::new() };
+        let value = match saved_register(of) {
+            Some(register) => {
+                let next = self.values.len() as u32 + 1;
+                *self.values.entry(register.index()).or_insert(next)
+            }
+            None => 0,
+        };
+        let new =
+            NewOp { name, streams, kind, waits: &self.waits, updates: &updates, accesses: &accesses, value };
+        let added = self.filled.program.push(&new);
+        debug_assert_eq!(added, op);
+        self.filled.ops.push((self.core, inst));
+        self.accesses = accesses;
+        self.updates = updates;
+        if is_transfer {
+            self.accesses.clear();
+            self.touch(inst);
+            let queue = queue_of(of).map(|queue| self.queue(queue));
+            let accesses = std::mem::take(&mut self.accesses);
+            self.filled.program.push_transfer(&NewTransfer {
+                name,
+                queue,
+                accesses: &accesses,
+                updates: &own,
+            });
+            self.filled.transfers.push(inst);
+            self.accesses = accesses;
+        } else if let Op::DMATrigger(trigger) = &of.op {
+            self.trigger(inst, trigger.queue.and_then(Ref::id), op);
+        }
+    }
+
+    /// All cores of a barrier arrive, then go on.
+    fn rendezvous(&mut self, inst: InstId, streams: Streams, name: Option<NameId>, id: u32, cores: usize) {
+        let place = self.filled.ops[..]
+            .iter()
+            .filter(|(core, of)| *core == self.core && matches!(self.module[*of].op, Op::CoreBarrier(_)));
+        // Barriers of one number on one core meet those of the others in the order of the program; each adds two
+        // operations.
+        let nth = place.filter(|(_, of)| match &self.module[*of].op {
+            Op::CoreBarrier(barrier) => barrier.id.value().unwrap_or(0) == id,
+            _ => false,
+        });
+        let nth = nth.count() as u32 / 2;
+        let program = &mut self.filled.program;
+        let counter = *self.shared.barriers.entry((id, nth)).or_insert_with(|| program.add_counter());
+        if self.filled.counters.len() < self.filled.program.counters as usize {
+            self.filled.counters.push((self.core, true, id));
+        }
+        let arrive = [Update { counter, change: Change::Add(1) }];
+        let pass = [Wait { counter, need: Need::Each(cores as i64), from: None }];
+        let plain = NewOp {
+            name,
+            streams,
+            kind: Kind::Plain,
+            waits: &self.waits,
+            updates: &arrive,
+            accesses: &[],
+            value: 0,
+        };
+        self.filled.program.push(&plain);
+        self.filled.ops.push((self.core, inst));
+        self.filled.program.push(&NewOp { waits: &pass, updates: &self.updates, name: None, ..plain });
+        self.filled.ops.push((self.core, inst));
+    }
+
+    fn trigger(&mut self, inst: InstId, queue: Option<BirQueue>, op: OpId) {
+        let module = self.module;
+        let Op::DMATrigger(trigger) = &module[inst].op else { return };
+        let queue = queue.map(|queue| self.queue(queue));
+        let mut done: SmallVec<[InstId; 4]> = SmallVec::new();
+        for block in trigger.dma_blocks.iter() {
+            let Some(block) = block.id() else {
+                let detail = "starts a DMABlock that is not there".to_owned();
+                self.local("ORD003", Severity::Warning, Party::of(op.0), None, detail);
+                continue;
+            };
+            if done.contains(&block) {
+                continue;
+            }
+            done.push(block);
+            self.waits.clear();
+            self.updates.clear();
+            self.accesses.clear();
+            self.sync(block, op);
+            for (_, descriptor) in transfers(module, inst).filter(|(of, _)| *of == block) {
+                self.touch(descriptor);
+                self.stepped(descriptor, op, Some(TransferId(self.filled.transfers.len() as u32)));
+            }
+            let name =
+                Some(module[block].name).filter(|name| *name != Sym::EMPTY).map(|name| self.name(name));
+            let new = NewTransfer { name, queue, accesses: &self.accesses, updates: &self.updates };
+            self.filled.program.push_transfer(&new);
+            self.filled.transfers.push(block);
+        }
+    }
+
+    /// Adds the accesses of an instruction to memory.
+    fn touch(&mut self, inst: InstId) {
+        let module = self.module;
+        let mut found: SmallVec<[(Footprint, crate::program::Effect, u16); 4]> = SmallVec::new();
+        each_access(
+            self.footprints,
+            &module[inst],
+            self.filled.accumulates,
+            &mut |list, index, footprint, effect| {
+                found.push((footprint, effect, ((list as u16) << 12) | (index as u16 & 0xfff)));
+            },
+        );
+        for (footprint, effect, tag) in found {
+            let space = self.space(&footprint);
+            let alias =
+                footprint.may_alias().then_some(footprint.location).flatten().map(|loc| loc.index() as u32);
+            let bytes = self.filled.program.bytes(Bytes {
+                space,
+                pieces: footprint.pieces,
+                exact: footprint.exact,
+                alias,
+            });
+            self.accesses.push(Access { bytes, effect, tag });
+        }
+    }
+
+    fn space(&mut self, footprint: &Footprint) -> SpaceId {
+        let key = match footprint.space {
+            Space::Location(loc) if self.filled.modules.len() > 1 => {
+                let set = &self.module[self.module[loc].set];
+                let shared = set.addr_space == bir::enums::MemoryAddressSpace::Shared
+                    || set.kind.is_some_and(|kind| kind != bir::enums::TensorKind::Internal);
+                match shared {
+                    true => SpaceKey::Common(self.module.str(set.name).to_owned()),
+                    false => SpaceKey::Own(self.core, footprint.space),
+                }
+            }
+            space => SpaceKey::Own(self.core, space),
+        };
+        let (filled, core) = (&mut self.filled, self.core);
+        *self.shared.spaces.entry(key).or_insert_with(|| {
+            filled.spaces.push((core, footprint.space));
+            filled.program.add_space()
+        })
+    }
+
+    /// Waits and updates of an instruction or DMABlock.
+    fn sync(&mut self, inst: InstId, op: OpId) {
+        let module = self.module;
+        let Some(info) = module[inst].sync_info.as_deref() else { return };
+        for wait in &info.on_wait {
+            let Some(id) = wait.id else { continue };
+            if id > 255 {
+                self.local(
+                    "ORD017",
+                    Severity::Error,
+                    Party::of(op.0),
+                    None,
+                    format!("waits for number {id}; they end at 255"),
+                );
+            }
+            let event = wait.sync_type == SyncRefType::Event || wait.wait_mode == WaitMode::EvtSetThenClear;
+            let need = match wait.wait_mode {
+                WaitMode::EvtSetThenClear => Need::Take,
+                _ if event => Need::Take,
+                WaitMode::SemGeReg => Need::Unknown,
+                _ => Need::AtLeast(i64::from(wait.wait_value.unwrap_or(0))),
+            };
+            let from = wait.from.filter(|name| *name != Sym::EMPTY).map(|name| self.name(name));
+            let counter = self.counter(self.core, event, id);
+            self.waits.push(Wait { counter, need, from });
+        }
+        for update in &info.on_update {
+            let Some(id) = update.id else { continue };
+            if id > 255 {
+                self.local(
+                    "ORD017",
+                    Severity::Error,
+                    Party::of(op.0),
+                    None,
+                    format!("updates number {id}; they end at 255"),
+                );
+            }
+            let event = update.sync_type == SyncRefType::Event || update.update_mode == UpdateMode::EvtSet;
+            let value = i64::from(update.update_value.unwrap_or(0));
+            let is_step = matches!(update.update_mode, UpdateMode::SemInc | UpdateMode::SemDec);
+            if is_step && value != 1 {
+                let detail = format!("counts semaphore {id} by {value}, where only 1 is possible");
+                self.local("ORD017", Severity::Error, Party::of(op.0), None, detail);
+            }
+            let change = match update.update_mode {
+                _ if event => Change::Set,
+                UpdateMode::SemSubImm => Change::Add(-value),
+                UpdateMode::SemInc => Change::Add(1),
+                UpdateMode::SemDec => Change::Add(-1),
+                UpdateMode::SemWrImm => Change::Write(value),
+                _ => Change::Add(value),
+            };
+            let core = update.target_core.and_then(|core| u16::try_from(core).ok()).unwrap_or(self.core);
+            let counter = self.counter(core, event, id);
+            self.updates.push(Update { counter, change });
+        }
+    }
+
+    /// What one instruction does to itself: library ops in place, DMAs over stepped partitions, unresolved names.
+    fn local_checks(&mut self, inst: InstId, op: OpId) {
+        let module = self.module;
+        let of = &module[inst];
+        let opcode = of.opcode().text(&module.names);
+        if let Some((_, severity)) = LIBRARY.iter().find(|(name, _)| *name == opcode) {
+            let mut seen: Vec<(OperandList, usize, Footprint)> = Vec::new();
+            each_access(self.footprints, of, self.filled.accumulates, &mut |list, index, footprint, _| {
+                seen.push((list, index, footprint));
+            });
+            let outs = seen.iter().enumerate().filter(|(_, (list, _, _))| *list == OperandList::Outs);
+            let hit = outs.flat_map(|(at, (_, _, out))| {
+                let ins = seen.iter().filter(|(list, _, _)| *list != OperandList::Outs);
+                ins.filter(|(_, _, input)| input.overlap(out) == Overlap::Yes)
+                    .map(move |input| (at, input.0, input.1))
+            });
+            if let Some((at, list, index)) = hit.into_iter().next() {
+                let name = self.name_text(inst);
+                let detail = format!(
+                    "output of {name} lies over its {}[{index}]: {opcode} runs in pieces and reads inputs again after part of the output is written",
+                    list.key()
+                );
+                let party = Party { access: Some(at as u32), ..Party::of(op.0) };
+                self.local("ORD015", *severity, party, None, detail);
+            }
+        }
+        if opcode.contains("DMA") {
+            let own = is_async(of).then(|| TransferId(self.filled.transfers.len() as u32));
+            self.stepped(inst, op, own);
+        }
+    }
+
+    fn stepped(&mut self, inst: InstId, op: OpId, transfer: Option<TransferId>) {
+        let module = self.module;
+        // Accesses of descriptors before this one are counted already, this one's included.
+        let counted = self.accesses.len() as u32;
+        let mut hits: SmallVec<[(u32, String); 1]> = SmallVec::new();
+        let mut at = 0;
+        each_access(self.footprints, &module[inst], false, &mut |list, index, footprint, _| {
+            let mask = footprint.partitions().0;
+            let run = mask >> mask.trailing_zeros().min(127);
+            if footprint.space.is_on_chip() && mask != 0 && run.count_ones() != run.trailing_ones() {
+                let what = if list == OperandList::Outs { "writes" } else { "reads" };
+                hits.push((at, format!("{what} stepped partitions: {}[{index}] is {footprint}", list.key())));
+            }
+            at += 1;
+        });
+        let base = counted.saturating_sub(at);
+        for (access, detail) in hits {
+            let detail = format!("{} {detail}", self.name_text(inst));
+            let party = Party { op, transfer, access: Some(base + access) };
+            self.local("ORD016", Severity::Warning, party, None, detail);
+        }
+    }
+
+    fn counter(&mut self, core: u16, event: bool, id: u32) -> CounterId {
+        let filled = &mut self.filled;
+        *self.shared.counters.entry((core, event, id)).or_insert_with(|| {
+            let counter = filled.program.add_counter();
+            filled.counters.push((core, event, id));
+            counter
+        })
+    }
+
+    fn name(&mut self, name: Sym) -> NameId {
+        let filled = &mut self.filled;
+        *self.names.entry(name).or_insert_with(|| filled.program.add_name())
+    }
+
+    fn queue(&mut self, queue: BirQueue) -> QueueId {
+        let filled = &mut self.filled;
+        *self.queues.entry(queue).or_insert_with(|| filled.program.add_queue())
+    }
+}
+
+/// Whether an instruction only starts what it does: a DMA that is its own transfer, or a collective.
+fn is_async(inst: &Instruction) -> bool {
+    let family = OpInfo::of(inst.opcode()).map(|info| info.family);
+    let transfers = matches!(family, Some(Family::Dma))
+        || queue_of(inst).is_some()
+        || matches!(
+            inst.opcode(),
+            InstructionType::CollectiveCompute
+                | InstructionType::CollectiveSend
+                | InstructionType::CollectiveRecv
+        );
+    transfers
+        && !matches!(inst.op, Op::DMATrigger(_) | Op::SwitchQueueInstance(_) | Op::ResetQueueInstance(_))
+}
+
+/// The queue that an instruction names.
+fn queue_of(inst: &Instruction) -> Option<BirQueue> {
+    let queue = match &inst.op {
+        Op::DMA(op) => op.queue,
+        Op::DMACopy(op) => op.queue,
+        Op::Load(op) => op.queue,
+        Op::Save(op) => op.queue,
+        Op::ReadVarAddr(op) => op.queue,
+        Op::GenericIndirectLoad(op) => op.queue,
+        Op::IndirectLoad(op) => op.queue,
+        Op::GenericIndirectSave(op) => op.queue,
+        Op::IndirectSave(op) => op.queue,
+        Op::IndirectSaveAccumulate(op) => op.queue,
+        Op::Collective(op) => op.queue,
+        Op::CollectiveCompute(op) => op.queue,
+        Op::CollectiveSend(op) => op.queue,
+        Op::CollectiveRecv(op) => op.queue,
+        _ => None,
+    };
+    queue.and_then(Ref::id)
+}

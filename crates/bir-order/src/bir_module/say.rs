@@ -1,0 +1,491 @@
+//! Findings in the terms of BIR: places, messages, repairs.
+
+use std::ops::Range;
+
+use bir::diag::{Diagnostic, DisplayNames, NamedOperand, NamedPlace, Place, Severity, StorageRef};
+use bir::geometry::Space;
+use bir::{Module, OpenEnum};
+use serde::Serialize;
+
+use super::{BirProgram, Checked, Local};
+use crate::check::{ClassedPair, RedundantWait};
+use crate::finding::{Finding, Hazard, Party, Repair, Tag};
+use crate::program::{Need, Wait};
+
+/// A finding with names. Fields are the keys of the JSON lines.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Line {
+    /// `ORD001` to `ORD027`.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// `RAW`, `WAR` or `WAW`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
+    /// The first access, the waiter, or what it is about.
+    pub first: NamedPlace,
+    /// The other one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second: Option<NamedPlace>,
+    /// The memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+    /// Partitions, half open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<[u32; 2]>,
+    /// Bytes, half open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<[i64; 2]>,
+    /// Whether it is sure.
+    pub certain: bool,
+    /// The wait that it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<WaitLine>,
+    /// The first block of the loop.
+    #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
+    pub in_loop: Option<String>,
+    /// Iterations between the two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub distance: Option<u32>,
+    /// How the pair is ordered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<&'static str>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub help: Option<String>,
+}
+
+/// A wait.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct WaitLine {
+    /// Who is said to bring the count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Number of the semaphore or event.
+    pub id: u32,
+    /// The count that it waits for.
+    pub value: i64,
+    /// The count that its producer brings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<i64>,
+}
+
+/// A finding in both forms.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// For JSON lines.
+    pub line: Line,
+    /// For text and SARIF.
+    pub diagnostic: Diagnostic,
+}
+
+impl Checked<'_> {
+    /// All findings with names, in the order of the program. `names`: those of each module.
+    pub fn said(&self, names: &[DisplayNames]) -> Vec<Said> {
+        let program = &self.program;
+        let mut said: Vec<(Party, Said)> = Vec::new();
+        for finding in &self.outcome.findings {
+            said.push((finding.first, program.say(finding, names)));
+        }
+        for local in &program.local {
+            said.push((local.party, program.say_local(local, names)));
+        }
+        said.sort_by_key(|(party, said)| (party.op, party.transfer, said.line.code));
+        said.into_iter().map(|(_, said)| said).collect()
+    }
+
+    /// An ordered pair in words, for `--all`.
+    pub fn say_pair(&self, pair: &ClassedPair, names: &[DisplayNames]) -> Line {
+        let (one, other) = (self.program.who(pair.first, names), self.program.who(pair.second, names));
+        let tag = pair.tag.map_or("MAY", Tag::name);
+        let how = match pair.tag {
+            Some(Tag::Ok) => "in a fixed order",
+            Some(Tag::QueueOrderOnly) => "in the order of a queue only",
+            Some(_) => "in no order",
+            None => "not decided",
+        };
+        Line {
+            kind: Some(pair.kind.name()),
+            second: Some(self.program.place(pair.second, names)),
+            tag: Some(tag),
+            certain: pair.tag.is_some(),
+            ..bare(
+                "pair",
+                Severity::Note,
+                self.program.place(pair.first, names),
+                format!("{one} and {other}: {how}"),
+            )
+        }
+    }
+
+    /// A redundant wait in words.
+    pub fn say_redundant(&self, redundant: &RedundantWait, names: &[DisplayNames]) -> Said {
+        let program = &self.program;
+        let party = Party::of(redundant.op.0);
+        let wait = &program.program.waits_of(redundant.op.0)[redundant.wait as usize];
+        let message = format!(
+            "{} waits for {}, which orders nothing that is not ordered without it",
+            program.who(party, names),
+            program.wait_text(wait)
+        );
+        let place = program.place(party, names);
+        let line = Line {
+            wait: Some(program.wait_line(party, redundant.wait, None, names)),
+            help: Some("leave the wait out: each one can stall the engine".into()),
+            ..bare("redundant", Severity::Note, place, message.clone())
+        };
+        let diagnostic = Diagnostic::note("redundant", program.diag_place(party), message);
+        Said { line, diagnostic }
+    }
+}
+
+fn bare(code: &'static str, severity: Severity, first: NamedPlace, message: String) -> Line {
+    Line {
+        code,
+        severity,
+        kind: None,
+        first,
+        second: None,
+        space: None,
+        partitions: None,
+        bytes: None,
+        certain: true,
+        wait: None,
+        in_loop: None,
+        distance: None,
+        tag: None,
+        message,
+        help: None,
+    }
+}
+
+impl BirProgram<'_> {
+    fn module(&self, core: u16) -> &Module {
+        &self.modules[core as usize]
+    }
+
+    fn core(&self, core: u16) -> Option<u16> {
+        (self.modules.len() > 1).then_some(core)
+    }
+
+    /// Where a party stands: a transfer of a trigger stands where its trigger does.
+    pub fn place(&self, party: Party, names: &[DisplayNames]) -> NamedPlace {
+        let (core, inst) = self.operation(party);
+        let (module, names) = (self.module(core), &names[core as usize]);
+        let place = Place { core: self.core(core), ..Place::of(inst) };
+        let mut named = place.named(module, names);
+        let (_, own) = self.instruction(party);
+        if own != inst {
+            named.trigger = named.instruction.take();
+            named.instruction = Some(names.name(module, own));
+        }
+        if let Some((_, list, index, location)) = self.operand(party) {
+            named.operand = Some(NamedOperand { role: list.key(), index });
+            named.location = location.map(|location| names.name(module, location));
+        }
+        named
+    }
+
+    /// The same by ids.
+    pub fn diag_place(&self, party: Party) -> Place {
+        let (core, inst) = self.operation(party);
+        let (_, own) = self.instruction(party);
+        let mut place = Place { core: self.core(core), ..Place::of(inst) };
+        if let Some((of, list, index, location)) = self.operand(party) {
+            if of == inst {
+                place.operand = Some((list, index));
+            } else {
+                place.storage = location.map(StorageRef::Location);
+            }
+        }
+        if own != inst {
+            place = Place { subject: own.into(), ..place }.started_by(inst);
+        }
+        place
+    }
+
+    /// A party in words: `load_x (DMACopy on SP, line 7)`.
+    pub fn who(&self, party: Party, names: &[DisplayNames]) -> String {
+        let (core, inst) = self.operation(party);
+        let (_, own) = self.instruction(party);
+        let (module, names) = (self.module(core), &names[core as usize]);
+        let of = &module[inst];
+        let name = |inst| match names.name(module, inst) {
+            name if name.is_empty() => format!("#{}", names.index(inst).unwrap_or_default()),
+            name => name,
+        };
+        let mut text = format!(
+            "{} ({} on {}",
+            name(own),
+            of.opcode().text(&module.names),
+            of.engine.text(&module.names)
+        );
+        if own != inst {
+            text = format!("{} (of {} on {}", name(own), name(inst), of.engine.text(&module.names));
+        }
+        let debug = module[own].debug.as_ref().or(of.debug.as_ref());
+        if let Some(line) = debug.and_then(|debug| debug.lineno) {
+            text += &format!(", line {line}");
+        }
+        if self.modules.len() > 1 {
+            text += &format!(", core {core}");
+        }
+        text + ")"
+    }
+
+    fn wait_text(&self, wait: &Wait) -> String {
+        let counter = self.counter_name(wait.counter);
+        match wait.need {
+            Need::AtLeast(value) => format!("{counter} >= {value}"),
+            Need::Take => counter,
+            Need::Unknown => format!("{counter} >= a register"),
+            Need::Each(_) => format!("all cores at {counter}"),
+        }
+    }
+
+    fn wait_line(&self, party: Party, index: u32, count: Option<i64>, names: &[DisplayNames]) -> WaitLine {
+        let (core, inst) = self.operation(party);
+        let _ = names;
+        let module = self.module(core);
+        let wait = self.program.waits_of(party.op.0)[index as usize];
+        let record = module[inst].sync_info.as_ref().and_then(|info| info.on_wait.get(index as usize));
+        let from = record.and_then(|record| record.from).map(|from| module.str(from).to_owned());
+        let value = match wait.need {
+            Need::AtLeast(value) | Need::Each(value) => value,
+            Need::Take => 1,
+            Need::Unknown => 0,
+        };
+        WaitLine { from, id: self.counters[wait.counter.index()].2, value, count }
+    }
+
+    fn space_name(&self, space: crate::program::SpaceId) -> String {
+        let (core, space) = self.space(space);
+        let module = self.module(core);
+        match space {
+            Space::Sb => "SB".into(),
+            Space::Psum => "PSUM".into(),
+            Space::Dram => "DRAM".into(),
+            Space::Location(loc) => module[loc].r#type.text(&module.names).to_owned(),
+            Space::Set(set) => module.str(module[set].name).to_owned(),
+            Space::Register(reg) => module.str(module[reg].name).to_owned(),
+            Space::Missing(name) => module.str(name).to_owned(),
+        }
+    }
+
+    fn bytes_text(&self, finding: &Finding, names: &[DisplayNames]) -> String {
+        let Some(common) = &finding.overlap else { return "the same bytes".into() };
+        let (core, space) = self.space(common.space);
+        let module = self.module(core);
+        let range = |range: &Range<i64>| match range.end >= bir::geometry::lattice::ADDRESS_LIMIT {
+            true => format!("bytes from {}", range.start),
+            false => format!("bytes [{}..{})", range.start, range.end),
+        };
+        match space {
+            Space::Sb | Space::Psum => {
+                let word = if space == Space::Sb { "SB" } else { "PSUM" };
+                let mut bytes = common.bytes.clone();
+                let mut word = word.to_owned();
+                if space == Space::Psum {
+                    let bank = self.footprints[core as usize].target().psum_bank_bytes as i64;
+                    let first = bytes.start.div_euclid(bank);
+                    if (bytes.end - 1).div_euclid(bank) == first {
+                        word = format!("PSUM bank {first} ");
+                        bytes = bytes.start - first * bank..bytes.end - first * bank;
+                    }
+                }
+                format!("{word}[{}..{}) {}", common.partitions.start, common.partitions.end, range(&bytes))
+            }
+            Space::Location(loc) => {
+                let location =
+                    self.operand(finding.first).and_then(|(_, _, _, location)| location).unwrap_or(loc);
+                let owner = self.operation(finding.first).0;
+                let (module, names) = (self.module(owner), &names[owner as usize]);
+                format!("{} {}", names.name(module, location), range(&common.bytes))
+            }
+            Space::Dram => format!("DRAM {}", range(&common.bytes)),
+            _ => {
+                format!("{} of {}", range(&common.bytes), self.space_name(common.space)).replace("  ", " ")
+                    + if module.str(bir::Sym::EMPTY).is_empty() { "" } else { " " }
+            }
+        }
+    }
+
+    fn repair_text(&self, repair: &Repair, names: &[DisplayNames]) -> String {
+        match repair {
+            Repair::Wait { waiter, counter, value, from } => {
+                let event = self.counters[counter.index()].1;
+                let what = self.counter_name(*counter);
+                let what = if event { what } else { format!("{what} >= {value}") };
+                format!(
+                    "let {} wait for {what}, which {} brings",
+                    self.who(*waiter, names),
+                    self.who(*from, names)
+                )
+            }
+            Repair::Update { waiter, from } => format!(
+                "let {} update a free semaphore when it is done, and {} wait for it",
+                self.who(*from, names),
+                self.who(*waiter, names)
+            ),
+        }
+    }
+
+    fn say(&self, finding: &Finding, names: &[DisplayNames]) -> Said {
+        let (message, help) = self.message(finding, names);
+        let first = self.place(finding.first, names);
+        let mut line = bare(finding.code, finding.severity, first, message.clone());
+        line.kind = finding.kind.map(Hazard::name);
+        line.second = finding.second.map(|second| self.place(second, names));
+        line.certain = finding.certain;
+        if let Some(common) = &finding.overlap {
+            line.space = Some(self.space_name(common.space));
+            let on_chip = self.space(common.space).1.is_on_chip();
+            line.partitions = on_chip.then_some([common.partitions.start, common.partitions.end]);
+            line.bytes = Some([common.bytes.start, common.bytes.end]);
+        }
+        if let Some(wait) = finding.wait {
+            line.wait = Some(self.wait_line(finding.first, wait.index, wait.count, names));
+        }
+        if let Some(carried) = finding.carried {
+            let (core, block) = self.blocks[carried.block.index()];
+            line.in_loop = Some(names[core as usize].name(self.module(core), block));
+            if finding.kind.is_some() {
+                line.distance = Some(carried.distance);
+                line.tag = Some(carried.tag.name());
+            }
+        }
+        line.help = help.clone();
+        let mut diagnostic =
+            Diagnostic::new(finding.severity, finding.code, self.diag_place(finding.first), message);
+        if let Some(second) = finding.second {
+            let label = match finding.kind {
+                Some(Hazard::Raw) => "reads",
+                Some(_) => "writes",
+                None => "the other one",
+            };
+            diagnostic = diagnostic.related(label, self.diag_place(second));
+        }
+        if let Some(help) = help {
+            diagnostic = diagnostic.help(help);
+        }
+        Said { line, diagnostic }
+    }
+
+    fn say_local(&self, local: &Local, names: &[DisplayNames]) -> Said {
+        let place = self.place(local.party, names);
+        let message = format!("{}: {}", self.who(local.party, names), local.detail);
+        let mut line = bare(local.code, local.severity, place, message.clone());
+        let mut diagnostic =
+            Diagnostic::new(local.severity, local.code, self.diag_place(local.party), message);
+        if let Some(other) = local.other {
+            line.second = Some(self.place(Party::of(other.0), names));
+            diagnostic = diagnostic.related("the other one", self.diag_place(Party::of(other.0)));
+        }
+        Said { line, diagnostic }
+    }
+
+    /// What is wrong, and what to do.
+    fn message(&self, finding: &Finding, names: &[DisplayNames]) -> (String, Option<String>) {
+        let one = self.who(finding.first, names);
+        let other = finding.second.map(|second| self.who(second, names)).unwrap_or_default();
+        let counter = finding.counter.map(|counter| self.counter_name(counter)).unwrap_or_default();
+        let mut help = finding.repair.as_ref().map(|repair| self.repair_text(repair, names));
+        if let Some(kind) = finding.kind {
+            let verbs = match kind {
+                Hazard::Raw => ("writes", "reads"),
+                Hazard::War => ("reads", "writes"),
+                Hazard::Waw => ("writes", "writes"),
+            };
+            let bytes = self.bytes_text(finding, names);
+            let when = match finding.carried {
+                Some(carried) if carried.distance == 1 => " in the next iteration".to_owned(),
+                Some(carried) if carried.distance > 1 => format!(" {} iterations later", carried.distance),
+                Some(_) => " in iterations after the first".to_owned(),
+                None => String::new(),
+            };
+            let how = match finding.code {
+                "ORD002" | "ORD012" => "only the order in which transfers of a queue complete orders them",
+                "ORD003" => "whether they meet, or what orders them, is not known before the program runs",
+                "ORD011" => "only the end of the iteration orders them",
+                "ORD020" => "no core barrier is between them",
+                "ORD024" => "nothing orders them, but both write the same value",
+                "ORD026" => "only the order of their engine does, which the compiler does not rely on",
+                _ => "nothing orders them",
+            };
+            let text = format!("{one} {} {bytes} that {other} {}{when}; {how}", verbs.0, verbs.1);
+            if matches!(finding.code, "ORD011") {
+                help = Some(format!("let {other} wait for {one} itself, inside the iteration"));
+            }
+            return (text, help);
+        }
+        let wait = finding.wait.map(|wait| {
+            let text = self.wait_text(&self.program.waits_of(finding.first.op.0)[wait.index as usize]);
+            let line = self.wait_line(finding.first, wait.index, wait.count, names);
+            (text, line.from.unwrap_or_else(|| "its producer".into()), line.value, wait.count)
+        });
+        let (wait, from, value, count) = wait.unwrap_or_default();
+        let brings = match count {
+            Some(count) => format!("{from} brings it to {count}"),
+            None => format!("{from} does not update it"),
+        };
+        let text = match finding.code {
+            "ORD004" => format!("{one} waits for {wait}, which can hold before {from} is complete: {brings}"),
+            "ORD005" => format!("{one} waits for {wait}, more than {from} gives: {brings}"),
+            "ORD006" => format!("{one} waits for {wait}, but nothing updates it"),
+            "ORD007" => format!("{one} waits for {wait} from {from}, which only comes later"),
+            "ORD008" => format!(
+                "{one} waits for {wait} in a loop that never resets it: later iterations do not wait for {from}"
+            ),
+            "ORD009" => format!("{one} waits for {wait}, which names {from} in the first iteration only"),
+            "ORD014" => {
+                let others: Vec<String> =
+                    finding.others.iter().take(4).map(|op| self.who(Party::of(op.0), names)).collect();
+                let more =
+                    if others.is_empty() { String::new() } else { format!("; so do {}", others.join(", ")) };
+                format!("deadlock: {one} waits for ever{}{more}", self.unmet(finding))
+            }
+            "ORD017" => format!("{one} sets {counter}, which can be set already"),
+            "ORD018" => format!("{one} and the reset of {counter} by {other} come in no fixed order"),
+            "ORD019" if count.is_some() || !other.is_empty() => {
+                format!("{one} waits for {wait} from {from}, but the count comes from elsewhere: {brings}")
+            }
+            "ORD019" => format!("{one} waits for {wait} from {from}, which is no instruction here"),
+            "ORD021" => format!("{one} resets semaphores without saying which: no count after it is known"),
+            "ORD022" if other.is_empty() => format!("{one} accumulates where no group was started"),
+            "ORD022" => format!("{one} meets an accumulation group in the wrong state; {other} wrote last"),
+            "ORD027" => format!(
+                "{one} and {other} both update {counter} and can be in flight together: a wait for it does not name one of them"
+            ),
+            _ => one,
+        };
+        if help.is_none() {
+            help = match finding.code {
+                "ORD004" | "ORD009" => count
+                    .filter(|count| *count > value)
+                    .map(|count| format!("wait for the count {count}, or reset the semaphore before {from}"))
+                    .or_else(|| Some(format!("wait for what {from} updates"))),
+                "ORD005" => count.map(|count| format!("wait for the count {count}")),
+                "ORD006" => {
+                    Some(format!("let {from} update the semaphore when it is complete, or drop the wait"))
+                }
+                "ORD007" => Some(format!("put {from} before it, or wait for another instruction")),
+                "ORD008" => Some("reset the semaphore at the end of the iteration".into()),
+                "ORD018" => Some("wait for it before the reset".into()),
+                "ORD021" => Some("name the semaphores in sema_group".into()),
+                "ORD027" => {
+                    Some("start the second after a wait for the first, or give it another semaphore".into())
+                }
+                _ => None,
+            };
+        }
+        (text, help)
+    }
+
+    fn unmet(&self, finding: &Finding) -> String {
+        let waits = self.program.waits_of(finding.first.op.0);
+        let texts: Vec<String> = waits.iter().map(|wait| self.wait_text(wait)).collect();
+        if texts.is_empty() { String::new() } else { format!(" for {}", texts.join(" and ")) }
+    }
+}

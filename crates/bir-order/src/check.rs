@@ -1,0 +1,635 @@
+//! The whole check: walks, order, conflicts, waits, and the findings that follow.
+
+mod carried;
+mod groups;
+mod waits;
+
+use bir::diag::Severity;
+use bir::geometry::lattice::Overlap;
+use hashbrown::{HashMap, HashSet};
+
+use crate::bind::{self, Logs, Mode, Order};
+use crate::cells::{self, Cells, Touch, access_of};
+use crate::finding::{Carried, Common, Finding, Hazard, Party, Repair, Tag};
+use crate::loops::{self, Loop, Visit};
+use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
+use crate::trace::{self, Run, Trace};
+
+/// What is checked, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Transfers of a queue run strictly one after the other.
+    pub assume_queue_order: bool,
+    /// Also report what only the order of one stream orders (ORD026).
+    pub strict: bool,
+    /// Count and class all conflicting pairs, ordered ones too.
+    pub all: bool,
+    /// Find waits that order nothing new.
+    pub redundant: bool,
+    /// Most unordered pairs that are told.
+    pub max_pairs: usize,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            assume_queue_order: false,
+            strict: false,
+            all: false,
+            redundant: false,
+            max_pairs: 1_000_000,
+        }
+    }
+}
+
+/// The verdict. spec: ordering 15
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// No error, and everything was decided.
+    Clean,
+    /// There is an error.
+    Findings,
+    /// No error, but a pair or an edge could not be decided.
+    Undecided,
+}
+
+impl Verdict {
+    /// `CLEAN`, `FINDINGS` or `UNDECIDED`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Clean => "CLEAN",
+            Verdict::Findings => "FINDINGS",
+            Verdict::Undecided => "UNDECIDED",
+        }
+    }
+}
+
+/// A conflicting pair and its class, for [`Options::all`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ClassedPair {
+    /// How it conflicts.
+    pub kind: Hazard,
+    /// Who stands first.
+    pub first: Party,
+    /// Who stands second.
+    pub second: Party,
+    /// `None` when that they meet is only possible.
+    pub tag: Option<Tag>,
+}
+
+/// A wait that orders nothing that is not ordered without it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RedundantWait {
+    /// The waiter.
+    pub op: OpId,
+    /// Index among its waits.
+    pub wait: u32,
+}
+
+/// What the check has found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The findings, in the order of the program.
+    pub findings: Vec<Finding>,
+    /// All pairs by class, when asked for.
+    pub pairs: Vec<ClassedPair>,
+    /// Redundant waits, when asked for.
+    pub redundant: Vec<RedundantWait>,
+    /// There are more unordered pairs than are told.
+    pub cut_off: bool,
+    /// There are more ways around branches than were walked.
+    pub not_all_paths: bool,
+}
+
+impl Outcome {
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        let has = |wanted: &dyn Fn(&Finding) -> bool| self.findings.iter().any(wanted);
+        if has(&|finding| finding.severity == Severity::Error) {
+            Verdict::Findings
+        } else if has(&|finding| matches!(finding.code, "ORD003" | "ORD021")) {
+            Verdict::Undecided
+        } else {
+            Verdict::Clean
+        }
+    }
+}
+
+/// Checks a program.
+pub fn check(program: &Program, options: &Options) -> Outcome {
+    let loops = loops::loops(program);
+    let cells = Cells::new(program, !loops.is_empty());
+    let (walks, all_paths) = loops::straight(program, &loops);
+    let mut checker = Checker {
+        program,
+        options,
+        loops: &loops,
+        cells: &cells,
+        pairs: HashMap::new(),
+        findings: Vec::new(),
+        said: HashSet::new(),
+        outcome: Outcome { not_all_paths: !all_paths, ..Outcome::default() },
+        unknown_resets: program.ops.iter().any(|op| op.kind == OpKind::ResetUnknown),
+        waits: HashMap::new(),
+        kept: None,
+    };
+    for walk in walks {
+        let path = (!loops.is_empty()).then(|| walk.clone());
+        checker.straight(walk);
+        let Some(path) = path else { continue };
+        let stuck = checker.unrolled(loops::unrolled(program, &loops, &path, None));
+        // Behind a loop that never ends the others are looked at on their own.
+        let outer = (0..loops.len()).filter(|at| loops[*at].depth == 0);
+        if stuck && outer.clone().count() > 1 {
+            for only in outer.take(MAX_SINGLE_LOOPS) {
+                checker.unrolled(loops::unrolled(program, &loops, &path, Some(only)));
+            }
+        }
+    }
+    checker.finish()
+}
+
+/// Most loops that are looked at on their own.
+const MAX_SINGLE_LOOPS: usize = 16;
+
+/// A walk with its order.
+pub(crate) struct Ordered<'p> {
+    pub(crate) trace: Trace<'p>,
+    pub(crate) run: Run,
+    pub(crate) logs: Logs,
+    pub(crate) order: Order,
+}
+
+impl<'p> Ordered<'p> {
+    pub(crate) fn new(program: &'p Program, walk: Vec<Visit>) -> Ordered<'p> {
+        let trace = Trace::new(program, walk);
+        let run = trace::run(&trace);
+        let logs = Logs::new(&trace, &run);
+        let order = bind::order(&trace, &run, &logs, Mode { queues: false, hopeful: false });
+        Ordered { trace, run, logs, order }
+    }
+
+    fn under(&self, mode: Mode) -> Order {
+        bind::order(&self.trace, &self.run, &self.logs, mode)
+    }
+
+    pub(crate) fn precedes(&self, row: u32, node: u32) -> bool {
+        self.order.clocks.precedes(row, self.trace.streams_of(node).0, self.run.rank[node as usize])
+    }
+
+    /// The node of a node or a transfer row.
+    pub(crate) fn node_of(&self, row: u32) -> u32 {
+        match (row as usize).checked_sub(self.trace.len()) {
+            None => row,
+            Some(transfer) => self.trace.transfers[transfer].0,
+        }
+    }
+
+    pub(crate) fn party(&self, row: u32) -> Party {
+        let node = self.node_of(row);
+        let op = OpId(self.trace.ops[node as usize]);
+        let transfer =
+            (row != node).then(|| TransferId(self.trace.transfers[(row as usize) - self.trace.len()].1));
+        Party { op, transfer, access: None }
+    }
+
+    fn touch(&self, touch: Touch) -> Party {
+        Party { access: Some(touch.at), ..self.party(touch.row) }
+    }
+}
+
+/// Key of a pair: how, who, who, and in which loop how far apart.
+type PairKey = (Hazard, Party, Party, Option<(u32, u32)>);
+
+struct Checker<'a> {
+    program: &'a Program,
+    options: &'a Options,
+    loops: &'a [Loop],
+    cells: &'a Cells,
+    /// Pairs that were told, with the place of the finding.
+    pairs: HashMap<PairKey, usize>,
+    findings: Vec<Finding>,
+    said: HashSet<(&'static str, Party, Option<Party>, u32)>,
+    outcome: Outcome,
+    unknown_resets: bool,
+    /// What the first iteration says of each wait.
+    waits: HashMap<(u32, u32), waits::WaitState>,
+    /// Waits that were not redundant somewhere.
+    kept: Option<HashSet<(u32, u32)>>,
+}
+
+impl Checker<'_> {
+    fn straight(&mut self, walk: Vec<Visit>) {
+        let ordered = Ordered::new(self.program, walk);
+        self.protocol(&ordered, false);
+        self.pairs(&ordered, false);
+        waits::check(self, &ordered, false);
+        groups::check(self, &ordered);
+        if self.options.all {
+            self.all(&ordered);
+        }
+        if self.options.redundant {
+            self.redundant(&ordered);
+        }
+    }
+
+    /// Whether a loop never ends.
+    fn unrolled(&mut self, walk: Vec<Visit>) -> bool {
+        let ordered = Ordered::new(self.program, walk);
+        self.protocol(&ordered, true);
+        self.pairs(&ordered, true);
+        waits::check(self, &ordered, true);
+        carried::check(self, &ordered);
+        if self.options.redundant {
+            self.redundant(&ordered);
+        }
+        !ordered.run.stuck.is_empty()
+    }
+
+    fn finish(mut self) -> Outcome {
+        waits::later(&mut self);
+        let position = |finding: &Finding| (finding.first.op, finding.first.transfer, finding.code);
+        self.findings.sort_by(|a, b| position(a).cmp(&position(b)).then_with(|| a.second.cmp(&b.second)));
+        if let Some(kept) = self.kept.take() {
+            let program = self.program;
+            for op in 0..program.ops.len() as u32 {
+                for (at, wait) in program.waits_of(op).iter().enumerate() {
+                    let plain = matches!(wait.need, Need::AtLeast(_));
+                    if plain && !kept.contains(&(op, at as u32)) {
+                        self.outcome.redundant.push(RedundantWait { op: OpId(op), wait: at as u32 });
+                    }
+                }
+            }
+        }
+        Outcome { findings: self.findings, ..self.outcome }
+    }
+
+    fn say(&mut self, finding: Finding) {
+        let counter = finding.counter.map_or(NONE, |counter| counter.0);
+        let detail = finding.wait.map_or(counter, |wait| wait.index);
+        if self.said.insert((finding.code, finding.first, finding.second, detail)) {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Deadlocks, events, resets, mixed transfers.
+    fn protocol(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
+        let Ordered { trace, run, order, .. } = ordered;
+        let unknown_from = self.unknown_from(ordered).unwrap_or(NONE);
+        let known = |row: u32| run.rank[ordered.node_of(row) as usize] < unknown_from;
+        // A deadlock outside of loops is told once; what is behind it is not reached.
+        let deadlock = self.findings.iter().any(|f| f.code == "ORD014" && f.carried.is_none());
+        if let (Some(first), false) = (run.stuck.first(), deadlock) {
+            let mut finding = plain("ORD014", Severity::Error, Party::of(trace.ops[*first as usize]));
+            finding.others = run.stuck[1..].iter().map(|node| OpId(trace.ops[*node as usize])).collect();
+            finding.carried = in_loops
+                .then(|| self.innermost(trace.visit(*first)))
+                .flatten()
+                .map(|(block, _)| Carried { block, distance: 0, tag: Tag::Unsync });
+            self.say(finding);
+        }
+        for (node, counter) in &run.double_sets {
+            let mut finding = plain("ORD017", Severity::Error, Party::of(trace.ops[*node as usize]));
+            finding.counter = Some(CounterId(*counter));
+            self.say(finding);
+        }
+        for (row, reset, counter) in order.reset_races.iter().filter(|(row, _, _)| known(*row)) {
+            let mut finding = plain("ORD018", Severity::Error, ordered.party(*row));
+            finding.second = Some(ordered.party(*reset));
+            finding.counter = Some(CounterId(*counter));
+            self.say(finding);
+        }
+        for (one, other, counter) in order.mixed.iter().filter(|(row, _, _)| known(*row)) {
+            let mut finding = plain("ORD027", Severity::Warning, ordered.party(*one));
+            finding.second = Some(ordered.party(*other));
+            finding.counter = Some(CounterId(*counter));
+            self.say(finding);
+        }
+        if self.unknown_resets && !in_loops {
+            for op in
+                (0..self.program.ops.len()).filter(|op| self.program.ops[*op].kind == OpKind::ResetUnknown)
+            {
+                self.say(plain("ORD021", Severity::Note, Party::of(op as u32)));
+            }
+        }
+    }
+
+    /// The innermost loop of a visit that is past its first iteration, or the innermost at all.
+    fn innermost(&self, visit: &Visit) -> Option<(BlockId, u32)> {
+        let past = visit.iterations.iter().rev().find(|(_, iteration)| *iteration > 0);
+        let (at, iteration) = past.or(visit.iterations.last())?;
+        Some((BlockId(self.loops[*at as usize].blocks.start), *iteration))
+    }
+
+    fn pairs(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
+        let Ordered { trace, run, order, .. } = ordered;
+        let limit = self.options.max_pairs;
+        let unordered = cells::unordered(trace, run, &order.clocks, self.cells, limit);
+        self.outcome.cut_off |= unordered.cut_off;
+        if unordered.pairs.is_empty() {
+            return;
+        }
+        let by_queue = ordered.under(Mode { queues: true, hopeful: false });
+        let has_unknown = self.program.waits.iter().any(|wait| wait.need == Need::Unknown);
+        let hopeful = has_unknown.then(|| ordered.under(Mode { queues: false, hopeful: true }));
+        let unknown_from = self.unknown_from(ordered);
+        let mut repairs = Repairs { ordered, counts: HashMap::new() };
+        for (earlier, later, overlap) in unordered.pairs {
+            let streams = trace.streams_of(later.node).0;
+            let rank = run.rank[later.node as usize];
+            let mut queue = by_queue.clocks.precedes(earlier.row, streams, rank);
+            if self.options.assume_queue_order {
+                queue |= self.same_queue(ordered, earlier.row, later.row);
+                if queue {
+                    continue;
+                }
+            }
+            let hoped =
+                hopeful.as_ref().is_some_and(|order| order.clocks.precedes(earlier.row, streams, rank));
+            let undecided = hoped || unknown_from.is_some_and(|from| rank >= from);
+            self.pair(ordered, earlier, later, overlap, (queue, undecided, in_loops), &mut repairs);
+        }
+    }
+
+    /// The rank from which on no count is known.
+    fn unknown_from(&self, ordered: &Ordered<'_>) -> Option<u32> {
+        if !self.unknown_resets {
+            return None;
+        }
+        let is_reset = |node: &u32| {
+            self.program.ops[ordered.trace.ops[*node as usize] as usize].kind == OpKind::ResetUnknown
+        };
+        ordered.run.order.iter().find(|node| is_reset(node)).map(|node| ordered.run.rank[*node as usize])
+    }
+
+    fn same_queue(&self, ordered: &Ordered<'_>, a: u32, b: u32) -> bool {
+        let queue = |row: u32| {
+            let transfer = ordered.party(row).transfer?;
+            Some(self.program.transfers[transfer.index()].queue).filter(|queue| *queue != NONE)
+        };
+        queue(a).is_some() && queue(a) == queue(b)
+    }
+
+    fn pair(
+        &mut self,
+        ordered: &Ordered<'_>,
+        earlier: Touch,
+        later: Touch,
+        overlap: Overlap,
+        (queue, undecided, in_loops): (bool, bool, bool),
+        repairs: &mut Repairs<'_, '_>,
+    ) {
+        let trace = &ordered.trace;
+        let (mut one, mut other) = (earlier, later);
+        let mut carried = None;
+        if in_loops {
+            let (a, b) = (trace.visit(earlier.node), trace.visit(later.node));
+            carried = self.carried(a, b).map(|(block, distance)| (block, distance, false));
+            if let Some((_, distance, _)) = carried {
+                if distance < 0 {
+                    (one, other) = (other, one);
+                }
+            }
+        }
+        let distance = carried.map(|(block, distance, _)| (block, distance.unsigned_abs() as u32));
+        // Document order; in loops the order of iterations.
+        if distance.is_none_or(|(_, distance)| distance == 0)
+            && ordered.party(other.row) < ordered.party(one.row)
+        {
+            (one, other) = (other, one);
+        }
+        let (first, second) = (ordered.touch(one), ordered.touch(other));
+        let (a, b) = (access_of(trace, one), access_of(trace, other));
+        let value = |party: Party| self.program.ops[party.op.index()].value;
+        let same_value = value(first) != 0
+            && value(first) == value(second)
+            && a.bytes == b.bytes
+            && !a.effect.reads
+            && !b.effect.reads;
+        let certain = overlap == Overlap::Yes && !undecided;
+        for kind in Hazard::between(a.effect, b.effect) {
+            let plain_key: PairKey = (kind, first.whole(), second.whole(), None);
+            let key: PairKey = (kind, first.whole(), second.whole(), distance.map(|(block, d)| (block.0, d)));
+            let in_first = distance.is_some_and(|(_, distance)| distance == 0);
+            if (in_loops && (distance.is_none() || in_first)) && self.pairs.contains_key(&plain_key) {
+                continue;
+            }
+            let spread = distance.is_some_and(|(_, distance)| distance > 0);
+            let (code, severity) = match () {
+                () if same_value => ("ORD024", Severity::Note),
+                () if !certain => ("ORD003", Severity::Warning),
+                () if queue && spread && kind == Hazard::Raw => ("ORD012", Severity::Warning),
+                () if queue => ("ORD002", Severity::Warning),
+                () if !spread => ("ORD001", Severity::Error),
+                () if kind == Hazard::Raw => ("ORD010", Severity::Error),
+                () => ("ORD013", Severity::Error),
+            };
+            // A certain meeting of two accesses says more than a possible one of two others.
+            if let Some(at) = self.pairs.get(&key) {
+                let common = self.common(a.bytes.index(), b.bytes.index());
+                let before = &mut self.findings[*at];
+                if before.certain || !certain {
+                    continue;
+                }
+                before.code = code;
+                before.severity = severity;
+                before.certain = true;
+                (before.first, before.second) = (first, Some(second));
+                before.overlap = Some(common);
+                continue;
+            }
+            let tag = if queue { Tag::QueueOrderOnly } else { Tag::Unsync };
+            let finding = Finding {
+                kind: Some(kind),
+                second: Some(second),
+                overlap: Some(self.common(a.bytes.index(), b.bytes.index())),
+                certain,
+                carried: distance.map(|(block, distance)| Carried { block, distance, tag }),
+                repair: (code != "ORD024").then(|| repairs.of(earlier.row, later.row)),
+                ..plain(code, severity, first)
+            };
+            self.pairs.insert(key, self.findings.len());
+            self.findings.push(finding);
+        }
+    }
+
+    /// The loop that two visits are in at different iterations, and how far apart; or the innermost one around both
+    /// that is past its first iteration.
+    fn carried(&self, a: &Visit, b: &Visit) -> Option<(BlockId, i64)> {
+        let mut inner = None;
+        for ((of_a, at_a), (of_b, at_b)) in a.iterations.iter().zip(&b.iterations) {
+            if of_a != of_b {
+                break;
+            }
+            let block = BlockId(self.loops[*of_a as usize].blocks.start);
+            if at_a != at_b {
+                return Some((block, i64::from(*at_b) - i64::from(*at_a)));
+            }
+            if *at_a > 0 {
+                inner = Some((block, 0));
+            }
+        }
+        inner
+    }
+
+    fn common(&self, a: usize, b: usize) -> Common {
+        let (a, b) = (&self.program.bytes[a], &self.program.bytes[b]);
+        let ((p, q), (s, t)) = ((a.partitions(), b.partitions()), (a.span(), b.span()));
+        Common {
+            space: a.space,
+            partitions: p.start.max(q.start)..p.end.min(q.end),
+            bytes: s.start.max(t.start)..s.end.min(t.end),
+        }
+    }
+
+    fn all(&mut self, ordered: &Ordered<'_>) {
+        let by_queue = ordered.under(Mode { queues: true, hopeful: false });
+        let Ordered { trace, run, order, .. } = ordered;
+        let mut classes: HashMap<(Hazard, Party, Party), Option<Tag>> = HashMap::new();
+        let mut same_value: HashSet<(Hazard, Party, Party)> = HashSet::new();
+        cells::all_pairs(trace, run, self.cells, |earlier, later, overlap| {
+            let (streams, rank) = (trace.streams_of(later.node).0, run.rank[later.node as usize]);
+            let tag = if order.clocks.precedes(earlier.row, streams, rank) {
+                Tag::Ok
+            } else if by_queue.clocks.precedes(earlier.row, streams, rank) {
+                Tag::QueueOrderOnly
+            } else {
+                Tag::Unsync
+            };
+            let (mut one, mut other) = (earlier, later);
+            if ordered.party(other.row) < ordered.party(one.row) {
+                (one, other) = (other, one);
+            }
+            let (first, second) = (ordered.party(one.row), ordered.party(other.row));
+            let (a, b) = (access_of(trace, one), access_of(trace, other));
+            let tag = (overlap == Overlap::Yes || tag == Tag::Ok).then_some(tag);
+            let value = |party: Party| self.program.ops[party.op.index()].value;
+            for kind in Hazard::between(a.effect, b.effect) {
+                if tag != Some(Tag::Ok)
+                    && value(first) != 0
+                    && value(first) == value(second)
+                    && a.bytes == b.bytes
+                {
+                    same_value.insert((kind, first, second));
+                    continue;
+                }
+                let class = classes.entry((kind, first, second)).or_insert(tag);
+                *class = (*class).max(tag);
+            }
+        });
+        let mut pairs: Vec<ClassedPair> = classes
+            .into_iter()
+            .map(|((kind, first, second), tag)| ClassedPair { kind, first, second, tag })
+            .collect();
+        pairs.sort_by_key(|pair| (pair.first, pair.second, pair.kind));
+        pairs.retain(|pair| !self.outcome.pairs.contains(pair));
+        self.outcome.pairs.extend(pairs);
+    }
+
+    /// Notes the waits of which an edge is not implied by others.
+    fn redundant(&mut self, ordered: &Ordered<'_>) {
+        let Ordered { trace, run, order, .. } = ordered;
+        let kept = self.kept.get_or_insert_default();
+        let by_node = crate::clocks::ByNode::new(trace.len(), &order.edges.list);
+        let mut bound: HashSet<(u32, u32)> = HashSet::new();
+        for &node in &run.order {
+            let edges: smallvec::SmallVec<[crate::clocks::Edge; 4]> =
+                by_node.of(node, &order.edges.list).collect();
+            let streams = trace.streams_of(node);
+            for edge in &edges {
+                if edge.wait == NONE {
+                    continue;
+                }
+                bound.insert((node, edge.wait));
+                // A wait for the own stream is what the compiler does not trust program order with.
+                let own = edge.row < trace.len() as u32 && trace.streams_of(edge.row).0 & streams.0 != 0;
+                let rank = run.rank[node as usize];
+                let before = streams.iter().any(|stream| order.clocks.first(edge.row, stream) < rank);
+                let other = edges.iter().any(|other| {
+                    other.wait != edge.wait
+                        && (other.row as usize) < trace.len() + trace.transfers.len()
+                        && other.row != edge.row
+                        && ordered.precedes(edge.row, ordered.node_of(other.row))
+                });
+                if own || !(before || other) {
+                    kept.insert((trace.ops[node as usize], edge.wait));
+                }
+            }
+            let op = trace.ops[node as usize];
+            for at in 0..self.program.waits_of(op).len() as u32 {
+                // What is not bound orders nothing by itself, but takes part in what its counter means.
+                if !bound.remove(&(node, at)) {
+                    kept.insert((op, at));
+                }
+            }
+        }
+        for op in run.stuck.iter().map(|node| trace.ops[*node as usize]) {
+            for at in 0..self.program.waits_of(op).len() as u32 {
+                kept.insert((op, at));
+            }
+        }
+    }
+}
+
+/// A finding about one operation.
+fn plain(code: &'static str, severity: Severity, first: Party) -> Finding {
+    Finding {
+        code,
+        severity,
+        first,
+        second: None,
+        kind: None,
+        overlap: None,
+        certain: true,
+        carried: None,
+        wait: None,
+        counter: None,
+        repair: None,
+        others: Vec::new(),
+    }
+}
+
+/// Finds the cheapest repairs of unordered pairs.
+struct Repairs<'a, 'p> {
+    ordered: &'a Ordered<'p>,
+    counts: HashMap<u32, HashMap<(u32, u32), i64>>,
+}
+
+impl Repairs<'_, '_> {
+    /// How what runs later can wait for what runs earlier.
+    fn of(&mut self, earlier: u32, later: u32) -> Repair {
+        let Ordered { trace, run, .. } = self.ordered;
+        let waiter = Party { transfer: None, ..self.ordered.party(later) };
+        let from = self.ordered.party(earlier);
+        let node = self.ordered.node_of(earlier);
+        let program = trace.program;
+        if earlier != node {
+            let transfer = trace.transfers[earlier as usize - trace.len()].1;
+            let update = program.transfer_updates_of(transfer as usize).first().map(|update| update.counter);
+            return self.wait(earlier, update, waiter, from).unwrap_or(Repair::Update { waiter, from });
+        }
+        let Some(stream) = trace.streams_of(node).single() else { return Repair::Update { waiter, from } };
+        let nodes = &trace.streams[stream];
+        let at = nodes.partition_point(|other| *other < node);
+        let last = run.rank[self.ordered.node_of(later) as usize];
+        for next in nodes[at..].iter().take(256).take_while(|next| run.rank[**next as usize] < last) {
+            let op = trace.ops[*next as usize];
+            let update = program.updates_of(op).first().map(|update| update.counter);
+            if let Some(repair) = self.wait(*next, update, waiter, self.ordered.party(*next)) {
+                return repair;
+            }
+        }
+        Repair::Update { waiter, from }
+    }
+
+    fn wait(&mut self, row: u32, counter: Option<CounterId>, waiter: Party, from: Party) -> Option<Repair> {
+        let counter = counter?;
+        let logs = &self.ordered.logs;
+        let counts = self
+            .counts
+            .entry(counter.0)
+            .or_insert_with(|| bind::counts_of(logs, std::iter::once(counter.index())));
+        let value = *counts.get(&(row, counter.0))?;
+        Some(Repair::Wait { waiter, counter, value, from })
+    }
+}

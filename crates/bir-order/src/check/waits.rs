@@ -1,0 +1,258 @@
+//! What waits mean by arithmetic against what they say (spec: ordering 11.3, 11.4, 15).
+
+use bir::diag::Severity;
+use hashbrown::HashMap;
+
+use super::{Checker, Ordered, plain};
+use crate::bind::counts_of;
+use crate::clocks::ByNode;
+use crate::finding::{Carried, Party, Tag, WaitFact};
+use crate::program::{BlockId, Change, NONE, Need, OpKind, Wait};
+
+/// What the first run of a wait says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum WaitState {
+    /// Its producer is complete when it passes.
+    Bound,
+    /// It can pass before.
+    Early(WaitFact),
+    /// Its producer only stands later.
+    Later(WaitFact),
+    /// Its producer only stands later, and the one of the iteration before is complete.
+    Carried,
+}
+
+/// Where each name stands in a walk: rows in order.
+struct Places {
+    first: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl Places {
+    fn new(ordered: &Ordered<'_>) -> Places {
+        let trace = &ordered.trace;
+        let program = trace.program;
+        let rows = trace.len() + trace.transfers.len();
+        let mut places = Places { first: vec![NONE; program.names as usize], next: vec![NONE; rows] };
+        for node in (0..trace.len() as u32).rev() {
+            for transfer in trace.transfers_of(node).rev() {
+                let of = trace.transfers[transfer as usize].1;
+                places.put(program.transfers[of as usize].name, trace.len() as u32 + transfer);
+            }
+            // An operation whose transfer has its name completes with the transfer.
+            let name = program.ops[trace.ops[node as usize] as usize].name;
+            let is_transfer = name != NONE
+                && trace.transfers_of(node).any(|transfer| {
+                    program.transfers[trace.transfers[transfer as usize].1 as usize].name == name
+                });
+            if !is_transfer {
+                places.put(name, node);
+            }
+        }
+        places
+    }
+
+    fn put(&mut self, name: u32, row: u32) {
+        if name != NONE {
+            self.next[row as usize] = std::mem::replace(&mut self.first[name as usize], row);
+        }
+    }
+
+    fn of(&self, name: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = self.first.get(name as usize).copied().unwrap_or(NONE);
+        std::iter::from_fn(move || {
+            let row = (at != NONE).then_some(at)?;
+            at = self.next[row as usize];
+            Some(row)
+        })
+    }
+}
+
+pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: bool) {
+    let Ordered { trace, run, order, logs } = ordered;
+    let program = trace.program;
+    let places = Places::new(ordered);
+    let by_node = ByNode::new(trace.len(), &order.edges.list);
+    let mut counts: HashMap<u32, HashMap<(u32, u32), i64>> = HashMap::new();
+    let unknown_from = checker.unknown_from(ordered).unwrap_or(NONE);
+    let updated = if in_loops { Vec::new() } else { updated_counters(program) };
+    for node in 0..trace.len() as u32 {
+        let op = trace.ops[node as usize];
+        for (at, wait) in program.waits_of(op).iter().enumerate() {
+            let at = at as u32;
+            let threshold = match wait.need {
+                Need::AtLeast(value) => value,
+                Need::Take => 1,
+                Need::Each(_) | Need::Unknown => continue,
+            };
+            if !in_loops && !updated[wait.counter.index()] && threshold > 0 {
+                let mut finding = plain("ORD006", Severity::Error, Party::of(op));
+                finding.wait = Some(WaitFact { index: at, count: None });
+                finding.counter = Some(wait.counter);
+                checker.say(finding);
+                continue;
+            }
+            let Some(from) = wait.from else { continue };
+            // Not reached, or where no count is known.
+            if run.rank[node as usize] >= unknown_from {
+                continue;
+            }
+            // The row that it is bound to, when it is one.
+            let bound = by_node.of(node, &order.edges.list).find(|edge| edge.wait == at).map(|edge| edge.row);
+            let ends =
+                bound.map(|row| match (row as usize).checked_sub(trace.len() + trace.transfers.len()) {
+                    Some(prefix) => order.edges.prefixes[prefix].row,
+                    None => row,
+                });
+            let mut instances = places.of(from.0);
+            let Some(only) = instances.next() else {
+                if !in_loops {
+                    let mut finding = plain("ORD019", Severity::Warning, Party::of(op));
+                    finding.wait = Some(WaitFact { index: at, count: None });
+                    finding.counter = Some(wait.counter);
+                    checker.say(finding);
+                }
+                continue;
+            };
+            let is_only = instances.next().is_none();
+            if is_only && ends == Some(only) && ordered.node_of(only) < node {
+                checker.waits.entry((op, at)).or_insert(WaitState::Bound);
+                continue;
+            }
+            let mut count_of = |row: u32| {
+                let counter = wait.counter.0;
+                let of = counts
+                    .entry(counter)
+                    .or_insert_with(|| counts_of(logs, std::iter::once(counter as usize)));
+                of.get(&(row, counter)).copied()
+            };
+            let (row, later) = producer(ordered, &places, node, wait, threshold, &mut count_of);
+            let fact = WaitFact { index: at, count: count_of(row) };
+            let complete = run.rank[ordered.node_of(row) as usize] != NONE && ordered.precedes(row, node);
+            note(checker, ordered, (node, at, wait), (row, later, complete, ends), fact, in_loops, threshold);
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn note(
+    checker: &mut Checker<'_>,
+    ordered: &Ordered<'_>,
+    (node, at, wait): (u32, u32, &Wait),
+    (row, later, complete, ends): (u32, bool, bool, Option<u32>),
+    fact: WaitFact,
+    in_loops: bool,
+    threshold: i64,
+) {
+    let op = ordered.trace.ops[node as usize];
+    let key = (op, at);
+    if !in_loops {
+        let state = match (complete, later) {
+            (true, _) => WaitState::Bound,
+            (false, true) => WaitState::Later(fact),
+            (false, false) => WaitState::Early(fact),
+        };
+        checker.waits.insert(key, state);
+        if !complete || ends == Some(row) {
+            return;
+        }
+        let code = match fact.count {
+            None => "ORD019",
+            Some(count) if count < threshold => "ORD005",
+            Some(_) => return,
+        };
+        let mut finding = plain(code, Severity::Warning, Party::of(op));
+        finding.second = Some(ordered.party(row));
+        finding.wait = Some(fact);
+        finding.counter = Some(wait.counter);
+        checker.say(finding);
+        return;
+    }
+    let visit = ordered.trace.visit(node);
+    let Some((block, iteration)) = checker.innermost(visit) else { return };
+    if iteration == 0 {
+        return;
+    }
+    match checker.waits.get(&key).copied() {
+        Some(WaitState::Later(_)) if complete => {
+            checker.waits.insert(key, WaitState::Carried);
+        }
+        Some(WaitState::Bound) | None if !complete => {
+            let code = if resets_in(checker, block, wait) { "ORD009" } else { "ORD008" };
+            let mut finding = plain(code, Severity::Error, Party::of(op));
+            finding.second = Some(ordered.party(row));
+            finding.wait = Some(fact);
+            finding.counter = Some(wait.counter);
+            finding.carried = Some(Carried { block, distance: 0, tag: Tag::Unsync });
+            checker.say(finding);
+        }
+        _ => {}
+    }
+}
+
+/// Tells of the waits that pass early, now that the loops are known.
+pub(super) fn later(checker: &mut Checker<'_>) {
+    let mut waits: Vec<((u32, u32), WaitState)> = checker.waits.drain().collect();
+    waits.sort_by_key(|(key, _)| *key);
+    for ((op, at), state) in waits {
+        let (code, fact) = match state {
+            WaitState::Early(fact) => ("ORD004", fact),
+            WaitState::Later(fact) => ("ORD007", fact),
+            WaitState::Bound | WaitState::Carried => continue,
+        };
+        let wait = checker.program.waits_of(op)[at as usize];
+        let mut finding = plain(code, Severity::Error, Party::of(op));
+        finding.wait = Some(fact);
+        finding.counter = Some(wait.counter);
+        checker.say(finding);
+    }
+}
+
+/// Which instance of the named producer a wait means (spec: ordering 11.3), and whether all stand later.
+fn producer(
+    ordered: &Ordered<'_>,
+    places: &Places,
+    node: u32,
+    wait: &Wait,
+    threshold: i64,
+    count_of: &mut dyn FnMut(u32) -> Option<i64>,
+) -> (u32, bool) {
+    let trace = &ordered.trace;
+    let name = wait.from.map_or(NONE, |from| from.0);
+    let earlier: Vec<u32> = places.of(name).filter(|row| ordered.node_of(*row) < node).collect();
+    let Some(last) = earlier.last() else {
+        return (places.of(name).next().expect("the name stands somewhere"), true);
+    };
+    let visit = |row: u32| trace.visit(ordered.node_of(row)) as *const _;
+    // Those of the own run of the block, else of the nearest one before.
+    let own = trace.visit(node) as *const _;
+    let wanted = if earlier.iter().any(|row| visit(*row) == own) { own } else { visit(*last) };
+    let mut nearest = earlier.iter().copied().filter(|row| visit(*row) == wanted);
+    let reached = nearest.clone().find(|row| count_of(*row).is_some_and(|count| count >= threshold));
+    (reached.unwrap_or_else(|| nearest.next_back().expect("there is one")), false)
+}
+
+/// Counters that anything updates.
+fn updated_counters(program: &crate::program::Program) -> Vec<bool> {
+    let mut updated = vec![false; program.counters as usize];
+    for update in program.updates.iter().chain(&program.transfer_updates) {
+        updated[update.counter.index()] |= !matches!(update.change, Change::Add(value) if value <= 0);
+    }
+    updated
+}
+
+/// Whether anything in the loop of a block begins the counter anew.
+fn resets_in(checker: &Checker<'_>, block: BlockId, wait: &Wait) -> bool {
+    let program = checker.program;
+    let within = checker.loops.iter().filter(|l| l.blocks.start == block.0).flat_map(|l| l.blocks.clone());
+    let mut ops = within.flat_map(|block| program.blocks[block as usize].ops.clone());
+    ops.any(|op| {
+        let kind = program.ops[op as usize].kind;
+        let resets = program.resets_of(kind).contains(&wait.counter);
+        let writes = program
+            .updates_of(op)
+            .iter()
+            .any(|update| update.counter == wait.counter && matches!(update.change, Change::Write(_)));
+        resets || writes || kind == OpKind::ResetUnknown
+    })
+}

@@ -1,0 +1,215 @@
+//! Happens-before by clocks as wide as there are streams (spec: ordering 14.2).
+//!
+//! For everything that completes (nodes, transfers, and prefixes of what a counter counts) the table holds, for each
+//! stream, the first place in it that only starts afterwards. A stream is a chain, so the answer to "does this
+//! complete before that starts" is one comparison.
+
+use crate::program::NONE;
+use crate::trace::{Run, Trace};
+
+/// A set of completions that a count implies: those of an earlier prefix and one more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Prefix {
+    pub(crate) row: u32,
+    pub(crate) rest: u32,
+    /// The node after which all of them can be complete.
+    pub(crate) node: u32,
+}
+
+/// Something complete before a node starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Edge {
+    pub(crate) node: u32,
+    /// Index of the wait in its operation; [`NONE`] for a drain.
+    pub(crate) wait: u32,
+    pub(crate) row: u32,
+}
+
+/// Edges by node, and the prefixes that they start from. Prefix `i` is row `nodes + transfers + i`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Edges {
+    pub(crate) list: Vec<Edge>,
+    pub(crate) prefixes: Vec<Prefix>,
+}
+
+/// The table.
+pub(crate) struct Clocks {
+    width: usize,
+    table: Vec<u32>,
+}
+
+/// The transfer that comes before each one on its queue; [`NONE`] for the first.
+pub(crate) struct QueueOrder {
+    pub(crate) prev: Vec<u32>,
+}
+
+impl QueueOrder {
+    pub(crate) fn new(trace: &Trace<'_>, run: &Run) -> QueueOrder {
+        let mut last = vec![NONE; trace.program.queues as usize];
+        let mut prev = vec![NONE; trace.transfers.len()];
+        for node in &run.order {
+            for transfer in trace.transfers_of(*node) {
+                let queue = trace.program.transfers[trace.transfers[transfer as usize].1 as usize].queue;
+                if queue != NONE {
+                    prev[transfer as usize] = std::mem::replace(&mut last[queue as usize], transfer);
+                }
+            }
+        }
+        QueueOrder { prev }
+    }
+}
+
+impl Clocks {
+    /// Fills the table. `gone`: nodes that order nothing; streams go on without them.
+    pub(crate) fn new(
+        trace: &Trace<'_>,
+        run: &Run,
+        edges: &Edges,
+        queues: Option<&QueueOrder>,
+        gone: Option<&[bool]>,
+    ) -> Clocks {
+        let (nodes, transfers) = (trace.len(), trace.transfers.len());
+        let width = trace.streams.len().max(1);
+        let rows = nodes + transfers + edges.prefixes.len();
+        let mut clocks = Clocks { width, table: vec![NONE; rows * width] };
+        let by_node = ByNode::new(nodes, &edges.list);
+        let mut prefixes = edges.prefixes.len();
+        // Prefixes are handled at their node, last ones first.
+        let mut prefix_order: Vec<u32> = (0..prefixes as u32).collect();
+        prefix_order.sort_by_key(|at| run.rank[edges.prefixes[*at as usize].node as usize]);
+        let links = gone.map(|gone| Links::new(trace, gone));
+        let is_gone = |node: u32| gone.is_some_and(|gone| gone[node as usize]);
+
+        for &node in run.order.iter().rev() {
+            while prefixes > 0 && edges.prefixes[prefix_order[prefixes - 1] as usize].node == node {
+                prefixes -= 1;
+                let at = prefix_order[prefixes];
+                let prefix = edges.prefixes[at as usize];
+                let row = (nodes + transfers) as u32 + at;
+                clocks.join(prefix.row, row);
+                if prefix.rest != NONE {
+                    clocks.join(prefix.rest, row);
+                }
+            }
+            for transfer in trace.transfers_of(node).rev() {
+                let row = nodes as u32 + transfer;
+                if let Some(prev) = queues.map(|q| q.prev[transfer as usize]).filter(|prev| *prev != NONE) {
+                    clocks.join(nodes as u32 + prev, row);
+                }
+                clocks.join(node, row);
+            }
+            let streams = trace.streams_of(node);
+            let rank = run.rank[node as usize];
+            if is_gone(node) {
+                continue;
+            }
+            match &links {
+                None => trace.before(node, |before| clocks.precede(before, node, streams.0, rank)),
+                Some(links) => {
+                    for before in links.of(node) {
+                        clocks.precede(*before, node, streams.0, rank);
+                    }
+                }
+            }
+            for edge in by_node.of(node, &edges.list) {
+                clocks.precede(edge.row, node, streams.0, rank);
+            }
+        }
+        clocks
+    }
+
+    /// All that comes after row `later` comes after row `row` too.
+    fn join(&mut self, row: u32, later: u32) {
+        let (row, later) = (row as usize * self.width, later as usize * self.width);
+        for stream in 0..self.width {
+            self.table[row + stream] = self.table[row + stream].min(self.table[later + stream]);
+        }
+    }
+
+    /// Row `row` is complete before a node starts.
+    fn precede(&mut self, row: u32, node: u32, streams: u32, rank: u32) {
+        self.join(row, node);
+        let row = row as usize * self.width;
+        let mut rest = streams;
+        while rest != 0 {
+            let entry = &mut self.table[row + rest.trailing_zeros() as usize];
+            *entry = (*entry).min(rank);
+            rest &= rest - 1;
+        }
+    }
+
+    /// Whether a row is complete before a node of these streams and that rank starts.
+    pub(crate) fn precedes(&self, row: u32, streams: u32, rank: u32) -> bool {
+        let row = row as usize * self.width;
+        let mut rest = streams;
+        while rest != 0 {
+            if self.table[row + rest.trailing_zeros() as usize] <= rank {
+                return true;
+            }
+            rest &= rest - 1;
+        }
+        false
+    }
+
+    /// The first rank on a stream that starts after a row; [`NONE`] when none does.
+    pub(crate) fn first(&self, row: u32, stream: usize) -> u32 {
+        self.table[row as usize * self.width + stream]
+    }
+}
+
+/// Edges sorted by node.
+pub(crate) struct ByNode {
+    starts: Vec<u32>,
+    order: Vec<u32>,
+}
+
+impl ByNode {
+    pub(crate) fn new(nodes: usize, edges: &[Edge]) -> ByNode {
+        let mut starts = vec![0u32; nodes + 1];
+        edges.iter().for_each(|edge| starts[edge.node as usize + 1] += 1);
+        for at in 0..nodes {
+            starts[at + 1] += starts[at];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0; edges.len()];
+        for (at, edge) in edges.iter().enumerate() {
+            order[next[edge.node as usize] as usize] = at as u32;
+            next[edge.node as usize] += 1;
+        }
+        ByNode { starts, order }
+    }
+
+    pub(crate) fn of<'a>(&'a self, node: u32, edges: &'a [Edge]) -> impl Iterator<Item = Edge> + 'a {
+        let range = self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize;
+        self.order[range].iter().map(move |at| edges[*at as usize])
+    }
+}
+
+/// What comes right before each node on its streams, without some nodes.
+struct Links {
+    starts: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Links {
+    fn new(trace: &Trace<'_>, gone: &[bool]) -> Links {
+        let mut links = Links { starts: vec![0], list: Vec::new() };
+        let mut last = vec![NONE; trace.streams.len()];
+        for node in 0..trace.len() as u32 {
+            if !gone[node as usize] {
+                for stream in trace.streams_of(node).iter() {
+                    if last[stream] != NONE {
+                        links.list.push(last[stream]);
+                    }
+                    last[stream] = node;
+                }
+            }
+            links.starts.push(links.list.len() as u32);
+        }
+        links
+    }
+
+    fn of(&self, node: u32) -> &[u32] {
+        &self.list[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+}

@@ -1,0 +1,302 @@
+//! A walk through the program: one node for each time that an operation runs, and the order in which the nodes run
+//! when everything goes as fast as it can (spec: ordering 14.2, 14.5).
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+use crate::loops::Visit;
+use crate::program::{Change, NONE, Need, OpKind, Program};
+
+/// The nodes of a walk.
+pub(crate) struct Trace<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) visits: Vec<Visit>,
+    /// First node of each visit, and the number of nodes.
+    starts: Vec<u32>,
+    /// The operation of each node.
+    pub(crate) ops: Vec<u32>,
+    /// First transfer of each node, and the number of transfers.
+    pub(crate) first_transfer: Vec<u32>,
+    /// Node and program transfer of each transfer.
+    pub(crate) transfers: Vec<(u32, u32)>,
+    /// The nodes of each stream.
+    pub(crate) streams: Vec<Vec<u32>>,
+    /// The node before each one on its stream; see `joins` for nodes of several.
+    prev: Vec<u32>,
+    joins: HashMap<u32, SmallVec<[u32; 8]>>,
+}
+
+impl<'p> Trace<'p> {
+    pub(crate) fn new(program: &'p Program, visits: Vec<Visit>) -> Trace<'p> {
+        let count: usize = visits.iter().map(|visit| program.blocks[visit.block as usize].ops.len()).sum();
+        let mut trace = Trace {
+            program,
+            starts: Vec::with_capacity(visits.len() + 1),
+            ops: Vec::with_capacity(count),
+            first_transfer: Vec::with_capacity(count + 1),
+            transfers: Vec::new(),
+            streams: vec![Vec::new(); program.streams.len()],
+            prev: Vec::with_capacity(count),
+            joins: HashMap::new(),
+            visits: Vec::new(),
+        };
+        let mut last = vec![NONE; program.streams.len()];
+        for visit in &visits {
+            trace.starts.push(trace.ops.len() as u32);
+            for op in program.blocks[visit.block as usize].ops.clone() {
+                let node = trace.ops.len() as u32;
+                trace.ops.push(op);
+                trace.first_transfer.push(trace.transfers.len() as u32);
+                trace.transfers.extend(program.transfers_of(op).map(|transfer| (node, transfer as u32)));
+                let streams = program.ops[op as usize].streams;
+                match streams.single() {
+                    Some(stream) => trace.prev.push(last[stream]),
+                    None => {
+                        trace.prev.push(NONE);
+                        let mut before: SmallVec<[u32; 8]> =
+                            streams.iter().map(|stream| last[stream]).filter(|node| *node != NONE).collect();
+                        before.sort_unstable();
+                        before.dedup();
+                        trace.joins.insert(node, before);
+                    }
+                }
+                for stream in streams.iter() {
+                    trace.streams[stream].push(node);
+                    last[stream] = node;
+                }
+            }
+        }
+        trace.starts.push(trace.ops.len() as u32);
+        trace.first_transfer.push(trace.transfers.len() as u32);
+        trace.visits = visits;
+        trace
+    }
+
+    /// Number of nodes.
+    pub(crate) fn len(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// The visit that a node belongs to.
+    pub(crate) fn visit(&self, node: u32) -> &Visit {
+        &self.visits[self.starts.partition_point(|start| *start <= node) - 1]
+    }
+
+    /// The nodes of a visit.
+    pub(crate) fn nodes_of(&self, visit: usize) -> std::ops::Range<u32> {
+        self.starts[visit]..self.starts[visit + 1]
+    }
+
+    pub(crate) fn streams_of(&self, node: u32) -> crate::program::Streams {
+        self.program.ops[self.ops[node as usize] as usize].streams
+    }
+
+    /// The transfers of a node.
+    pub(crate) fn transfers_of(&self, node: u32) -> std::ops::Range<u32> {
+        self.first_transfer[node as usize]..self.first_transfer[node as usize + 1]
+    }
+
+    /// Calls `each` with the nodes right before one on its streams.
+    pub(crate) fn before(&self, node: u32, mut each: impl FnMut(u32)) {
+        match self.prev[node as usize] {
+            NONE => {
+                if let Some(joined) = self.joins.get(&node) {
+                    joined.iter().for_each(|before| each(*before));
+                }
+            }
+            before => each(before),
+        }
+    }
+}
+
+/// The order in which the nodes of a walk can run.
+pub(crate) struct Run {
+    /// Place of each node in `order`; [`NONE`] for nodes that never run.
+    pub(crate) rank: Vec<u32>,
+    /// The nodes that run.
+    pub(crate) order: Vec<u32>,
+    /// Nodes that wait for ever.
+    pub(crate) stuck: Vec<u32>,
+    /// Takes of an event that was set twice before, and sets of a set event.
+    pub(crate) double_sets: Vec<(u32, u32)>,
+    /// Threshold of each [`Need::Each`], by node and index of the wait.
+    pub(crate) rounds: HashMap<u32, i64>,
+}
+
+/// Runs a walk, every DMA completing at once.
+pub(crate) fn run(trace: &Trace<'_>) -> Run {
+    let program = trace.program;
+    let mut state = State {
+        trace,
+        run: Run {
+            rank: vec![NONE; trace.len()],
+            order: Vec::with_capacity(trace.len()),
+            stuck: Vec::new(),
+            double_sets: Vec::new(),
+            rounds: HashMap::new(),
+        },
+        counts: vec![0; program.counters as usize],
+        blocked: HashMap::new(),
+        heads: vec![0; trace.streams.len()],
+        ready: (0..trace.streams.len()).collect(),
+        times: HashMap::new(),
+        unknown: false,
+    };
+    for node in 0..trace.len() as u32 {
+        if trace.streams_of(node).0 == 0 {
+            state.execute(node);
+        }
+    }
+    loop {
+        while let Some(stream) = state.ready.pop_front() {
+            state.advance(stream);
+        }
+        if !state.release_unknown() {
+            break;
+        }
+    }
+    for stream in 0..trace.streams.len() {
+        if let Some(node) = state.head(stream) {
+            let arrived = trace.streams_of(node).iter().all(|other| state.head(other) == Some(node));
+            if arrived {
+                state.run.stuck.push(node);
+            }
+        }
+    }
+    state.run.stuck.sort_unstable();
+    state.run.stuck.dedup();
+    state.run
+}
+
+struct State<'t, 'p> {
+    trace: &'t Trace<'p>,
+    run: Run,
+    counts: Vec<i64>,
+    blocked: HashMap<u32, SmallVec<[usize; 4]>>,
+    heads: Vec<usize>,
+    ready: VecDeque<usize>,
+    /// How often an operation with a rendezvous has run.
+    times: HashMap<u32, i64>,
+    /// Counters are not known any more: what waits in vain goes on.
+    unknown: bool,
+}
+
+impl State<'_, '_> {
+    fn head(&self, stream: usize) -> Option<u32> {
+        self.trace.streams[stream].get(self.heads[stream]).copied()
+    }
+
+    fn advance(&mut self, stream: usize) {
+        while let Some(node) = self.head(stream) {
+            let streams = self.trace.streams_of(node);
+            if streams.iter().any(|other| self.head(other) != Some(node)) {
+                return;
+            }
+            if let Some(counter) = self.unmet(node) {
+                self.blocked.entry(counter).or_default().push(stream);
+                return;
+            }
+            self.pass(node);
+        }
+    }
+
+    fn pass(&mut self, node: u32) {
+        self.execute(node);
+        for other in self.trace.streams_of(node).iter() {
+            self.heads[other] += 1;
+            self.ready.push_back(other);
+        }
+    }
+
+    fn unmet(&mut self, node: u32) -> Option<u32> {
+        let op = self.trace.ops[node as usize];
+        for wait in self.trace.program.waits_of(op) {
+            let count = self.counts[wait.counter.index()];
+            let holds = match wait.need {
+                Need::AtLeast(need) => count >= need,
+                Need::Each(each) => {
+                    let times = self.times.get(&op).copied().unwrap_or(0) + 1;
+                    self.run.rounds.insert(node, each * times);
+                    count >= each * times
+                }
+                Need::Take => count >= 1,
+                Need::Unknown => true,
+            };
+            if !holds {
+                return Some(wait.counter.0);
+            }
+        }
+        None
+    }
+
+    fn execute(&mut self, node: u32) {
+        let program = self.trace.program;
+        let op = self.trace.ops[node as usize];
+        self.run.rank[node as usize] = self.run.order.len() as u32;
+        self.run.order.push(node);
+        for wait in program.waits_of(op) {
+            match wait.need {
+                Need::Take => self.counts[wait.counter.index()] -= 1,
+                Need::Each(_) => *self.times.entry(op).or_default() += 1,
+                _ => {}
+            }
+        }
+        let kind = program.ops[op as usize].kind;
+        if kind == OpKind::ResetUnknown {
+            self.unknown = true;
+        }
+        for counter in program.resets_of(kind) {
+            self.set(node, counter.0, 0);
+        }
+        for update in program.updates_of(op) {
+            self.change(node, update.counter.0, update.change);
+        }
+        for transfer in program.transfers_of(op) {
+            for update in program.transfer_updates_of(transfer) {
+                self.change(node, update.counter.0, update.change);
+            }
+        }
+    }
+
+    fn change(&mut self, node: u32, counter: u32, change: Change) {
+        let count = self.counts[counter as usize];
+        match change {
+            Change::Add(value) => self.set(node, counter, count + value),
+            Change::Write(value) => self.set(node, counter, value),
+            Change::Set => {
+                if count >= 1 {
+                    self.run.double_sets.push((node, counter));
+                }
+                self.set(node, counter, count + 1);
+            }
+        }
+    }
+
+    fn set(&mut self, _node: u32, counter: u32, count: i64) {
+        let grows = count > self.counts[counter as usize];
+        self.counts[counter as usize] = count;
+        if !grows {
+            return;
+        }
+        let Some(blocked) = self.blocked.remove(&counter) else { return };
+        self.ready.extend(blocked);
+    }
+
+    /// After a reset without a group nobody knows the counts: lets what waits go on.
+    fn release_unknown(&mut self) -> bool {
+        if !self.unknown {
+            return false;
+        }
+        let trace = self.trace;
+        let stuck = (0..trace.streams.len())
+            .filter_map(|stream| self.head(stream))
+            .find(|node| trace.streams_of(*node).iter().all(|other| self.head(other) == Some(*node)));
+        let Some(node) = stuck else { return false };
+        self.blocked.clear();
+        self.pass(node);
+        self.ready.extend(0..trace.streams.len());
+        true
+    }
+}

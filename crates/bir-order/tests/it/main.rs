@@ -1,0 +1,3 @@
+//! Tests of the ordering check.
+
+mod vectors;
