@@ -1,8 +1,12 @@
 //! The words of a package as steps in an order in which they can run: what each waits for, touches, starts and counts.
 //!
 //! Streams have no common order, so one is found by running them: each goes on as long as its waits hold, transfers are
-//! complete at once. Words that can never run come last.
+//! complete at once. Where debug information says what an instruction depends on, that comes first, so that a reader
+//! stands behind its writer even when the wait between them is missing. Words that can never run come last.
 
+use std::collections::{HashMap, HashSet};
+
+use neff::debug::EngineDebug;
 use neff::{EngineKey, Graph, Package};
 use tpb_isa::layout::OpcodeClass;
 use tpb_isa::{Body, Generation, Layout, Opcode, StreamWord, Update, UpdateMode, Wait, WaitMode};
@@ -66,6 +70,8 @@ pub enum Action {
     Reset(Vec<Counter>),
     /// Waits for the transfers of its stream.
     Drain,
+    /// Meets the other cores at the barrier of this number.
+    Meet(u32),
 }
 
 /// A transfer that a word starts.
@@ -110,38 +116,39 @@ pub struct Flow<'a> {
 /// Every transfer counts this when it is complete, one for each ring. spec: ordering 5
 const COUNT: i64 = 16;
 
-/// The steps of some cores of a package.
-pub fn flow<'a>(
-    package: &'a Package,
-    program: &'a Program,
-    generation: Generation,
-    cores: std::ops::Range<usize>,
-) -> Flow<'a> {
-    let mut run =
-        Run { package, heads: Vec::new(), counts: std::collections::HashMap::new(), flow: Flow::default() };
-    for core in cores {
-        for (engine, stream) in program.cores[core].engines.iter().enumerate() {
-            let words: Vec<StreamWord> = stream.words(generation).collect();
-            run.heads.push(Head { core, engine, key: stream.key, words, next: 0 });
-        }
+/// The steps of a core of a package. Other cores are not waited for.
+pub fn flow<'a>(package: &'a Package, program: &'a Program, generation: Generation, core: usize) -> Flow<'a> {
+    let mut run = Run {
+        package,
+        heads: Vec::new(),
+        counts: HashMap::new(),
+        done: HashSet::new(),
+        flow: Flow::default(),
+    };
+    for (engine, stream) in program.cores[core].engines.iter().enumerate() {
+        let words: Vec<StreamWord> = stream.words(generation).collect();
+        run.heads.push(Head { core, engine, key: stream.key, words, debug: &stream.debug, next: 0 });
     }
     run.all();
     run.flow
 }
 
 /// A stream and how far it has come.
-struct Head {
+struct Head<'a> {
     core: usize,
     engine: usize,
     key: EngineKey,
     words: Vec<StreamWord>,
+    debug: &'a EngineDebug,
     next: usize,
 }
 
 struct Run<'a> {
     package: &'a Package,
-    heads: Vec<Head>,
-    counts: std::collections::HashMap<Counter, i64>,
+    heads: Vec<Head<'a>>,
+    counts: HashMap<Counter, i64>,
+    /// Instructions whose last word has run.
+    done: HashSet<u64>,
     flow: Flow<'a>,
 }
 
@@ -150,12 +157,17 @@ impl<'a> Run<'a> {
         loop {
             let mut moved = false;
             for head in 0..self.heads.len() {
-                while self.can_run(head) {
+                while self.can_run(head) && self.depends_on_nothing(head) {
                     self.take(&[head]);
                     moved = true;
                 }
             }
             if moved || self.barrier(false) {
+                continue;
+            }
+            // A wait is missing, or the debug information is of something else.
+            if let Some(head) = (0..self.heads.len()).find(|head| self.can_run(*head)) {
+                self.take(&[head]);
                 continue;
             }
             // Nothing can run: what is left is told in the order of its streams.
@@ -173,11 +185,23 @@ impl<'a> Run<'a> {
 
     fn can_run(&self, head: usize) -> bool {
         let Some(word) = self.word(head) else { return false };
-        if rendezvous(word).is_some() {
+        if is_barrier(word) {
             return false;
         }
         let (waits, ..) = sync(word, self.heads[head].core);
         waits.iter().all(|(counter, need)| self.holds(*counter, *need))
+    }
+
+    /// Whether all that debug information says the next word depends on has run.
+    fn depends_on_nothing(&self, head: usize) -> bool {
+        let head = &self.heads[head];
+        let Some(at) = head.debug.instruction(head.next) else { return true };
+        let mut before = at.entry.dataflow().chain(at.entry.scheduling());
+        before.all(|(id, _)| id == at.entry.id || self.done.contains(&id) || !self.is_known(id))
+    }
+
+    fn is_known(&self, id: u64) -> bool {
+        self.heads.iter().any(|head| head.debug.backend.entry(id).is_some())
     }
 
     fn holds(&self, counter: Counter, need: Need) -> bool {
@@ -189,38 +213,15 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Lets streams meet that have come to the same barrier. With `forced` those that are there need not wait for others.
+    /// Lets the streams of the core meet at a barrier. With `forced` those that are there need not wait for the others.
     fn barrier(&mut self, forced: bool) -> bool {
-        for head in 0..self.heads.len() {
-            let Some(wanted) = self.word(head).and_then(rendezvous) else { continue };
-            let core = self.heads[head].core;
-            let meets = |other: &usize| self.word(*other).and_then(rendezvous) == Some(wanted);
-            let same_core = |other: &usize| self.heads[*other].core == core;
-            let all: Vec<usize> = (0..self.heads.len()).collect();
-            let (there, complete): (Vec<usize>, bool) = match wanted {
-                // All engines of a core.
-                Meeting::Engines => {
-                    let streams: Vec<usize> = all.into_iter().filter(same_core).collect();
-                    let there: Vec<usize> = streams.iter().copied().filter(meets).collect();
-                    let complete = there.len() == streams.len();
-                    (there, complete)
-                }
-                // One engine of each core.
-                Meeting::Cores(_) => {
-                    let mut there: Vec<usize> = all.into_iter().filter(meets).collect();
-                    there.dedup_by_key(|head| self.heads[*head].core);
-                    let cores =
-                        self.heads.iter().map(|head| head.core).collect::<std::collections::HashSet<_>>();
-                    let complete = there.len() == cores.len();
-                    (there, complete)
-                }
-            };
-            if complete || forced {
-                self.take(&there);
-                return true;
-            }
+        let at_barrier = |head: &usize| self.word(*head).is_some_and(is_barrier);
+        let there: Vec<usize> = (0..self.heads.len()).filter(at_barrier).collect();
+        let meets = !there.is_empty() && (forced || there.len() == self.heads.len());
+        if meets {
+            self.take(&there);
         }
-        false
+        meets
     }
 
     /// Runs the next word of some streams as one step.
@@ -239,6 +240,12 @@ impl<'a> Run<'a> {
             let (word, key) = (head.words[head.next], head.key);
             let next = head.words.get(head.next + 1).copied();
             let spot = Spot { core: head.core, engine: head.engine, word: head.next };
+            let ids = &head.debug.words;
+            if let Some(Some(id)) = ids.get(head.next)
+                && ids.get(head.next + 1) != Some(&Some(*id))
+            {
+                self.done.insert(*id);
+            }
             self.heads[at].next += 1;
             let (waits, updates, early) = sync(&word, spot.core);
             step.spots.push(spot);
@@ -287,6 +294,7 @@ impl<'a> Run<'a> {
         match &body {
             Body::CtrlEr(clear) => step.action = Action::Reset(cleared(clear, core)),
             Body::CtrlNoDrain(_) => step.action = Action::Drain,
+            Body::PseudoCoreBarrier(barrier) => step.action = Action::Meet(barrier.id),
             Body::PseudoDmaDirect2d(dma) => {
                 let extension = next.map(StreamWord::decode).map(|next| next.body);
                 let extension = extension.filter(|next| matches!(next, Body::PseudoDmaExt(_)));
@@ -370,24 +378,9 @@ fn is_anywhere(touch: &Touch<'_>) -> bool {
         && touch.effect != Effect::Update
 }
 
-/// Where streams wait for each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Meeting {
-    /// All engines of a core.
-    Engines,
-    /// An engine of each core, by the number of the barrier.
-    Cores(u32),
-}
-
-fn rendezvous(word: &StreamWord) -> Option<Meeting> {
-    match Opcode(word.word.opcode()) {
-        Opcode::PSEUDO_SYNC_BARRIER => Some(Meeting::Engines),
-        Opcode::PSEUDO_CORE_BARRIER => match word.decode().body {
-            Body::PseudoCoreBarrier(barrier) => Some(Meeting::Cores(barrier.id)),
-            _ => None,
-        },
-        _ => None,
-    }
+/// Whether all engines of the core wait for each other here.
+fn is_barrier(word: &StreamWord) -> bool {
+    Opcode(word.word.opcode()) == Opcode::PSEUDO_SYNC_BARRIER
 }
 
 fn is_jump(body: &Body) -> bool {
