@@ -496,6 +496,11 @@ impl Program {
         self.accesses.len() + self.transfer_accesses.len()
     }
 
+    /// The transfers that an operation starts.
+    pub fn transfers(&self, op: OpId) -> impl Iterator<Item = TransferId> {
+        self.transfers_of(op.0).map(|transfer| TransferId(transfer as u32))
+    }
+
     /// The waits of an operation.
     pub fn waits(&self, op: OpId) -> &[Wait] {
         self.waits_of(op.0)

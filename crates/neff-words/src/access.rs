@@ -118,7 +118,7 @@ pub fn touches(word: &Word, binding: &Binding) -> Result<Vec<Touch<'static>>, St
 
 /// Whether an opcode works on tensors rather than on the sequencer. spec: isa-control-dma 2
 fn is_datapath(code: u8) -> bool {
-    code < 0xA0 || code >= 0xE0
+    !(0xA0..0xE0).contains(&code)
 }
 
 fn slot(

@@ -119,6 +119,12 @@ impl Checked<'_> {
         (self.filled.len(), self.accesses)
     }
 
+    /// The transfer that an operation starts, if it starts one: what has to be complete for others to go on.
+    pub fn transfer(&self, party: Party) -> Option<Party> {
+        let first = self.filled.transfers(party.op).next()?;
+        Some(Party { transfer: Some(first), ..party })
+    }
+
     /// Where a party comes from.
     pub fn origin(&self, party: Party) -> Origin {
         self.spots[party.op.index()]

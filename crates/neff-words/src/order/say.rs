@@ -257,6 +257,11 @@ impl Checked<'_> {
         self.filled.waits(party.op)[index as usize]
     }
 
+    /// A semaphore, event or barrier in words.
+    pub fn counter_name(&self, counter: ord::CounterId) -> String {
+        self.counter_text(counter)
+    }
+
     fn counter_text(&self, counter: ord::CounterId) -> String {
         let Counter { core, is_event, id } = self.counters[counter.index()];
         match (core == NO_CORE, is_event) {
