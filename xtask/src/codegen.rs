@@ -10,6 +10,7 @@ mod fill;
 mod isa;
 mod json;
 mod klr;
+mod klr_lower;
 mod model;
 mod neff;
 mod op_info;
@@ -70,6 +71,7 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("fill", fill::generate),
     ("isa", isa::generate),
     ("klr", klr::generate),
+    ("klr_lower", klr_lower::generate),
     ("neff", neff::generate),
 ];
 

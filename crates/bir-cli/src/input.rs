@@ -29,6 +29,11 @@ pub(crate) struct InputOpt {
 }
 
 impl InputOpt {
+    /// The input of a path that a command found itself.
+    pub(crate) fn of(path: PathBuf) -> InputOpt {
+        InputOpt { input: Some(path) }
+    }
+
     pub(crate) fn open(&self, context: &Context) -> Result<Input> {
         match self.input.as_deref() {
             Some(path) if path != Path::new("-") => Input::file(path, context),
@@ -166,7 +171,7 @@ impl Input {
     }
 
     /// Reads standard input.
-    fn stdin(context: &Context) -> Result<Input> {
+    pub(crate) fn stdin(context: &Context) -> Result<Input> {
         Input::new("<stdin>".into(), Input::stdin_bytes(context)?)
     }
 

@@ -1,12 +1,13 @@
 //! Where a command's output goes: standard output, or a file that is there as a whole or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
+use bir_view::Paint;
 use tempfile::NamedTempFile;
 
-use crate::report::{Fault, Result};
+use crate::report::{Context, Fault, Result};
 
 /// The option of commands with one output.
 #[derive(clap::Args)]
@@ -20,6 +21,12 @@ impl OutputOpt {
     /// Whether the output is standard output.
     pub(crate) fn is_stdout(&self) -> bool {
         self.output.as_deref().is_none_or(|path| path == Path::new("-"))
+    }
+
+    /// How text may look there: a file gets plain ASCII, a terminal what it can show.
+    pub(crate) fn paint(&self, context: &Context) -> Paint {
+        let to_file = self.output.as_deref().is_some_and(|path| path != Path::new("-"));
+        context.paint(!to_file && io::stdout().is_terminal())
     }
 
     pub(crate) fn create(&self) -> Result<Output> {

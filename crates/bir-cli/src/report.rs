@@ -6,14 +6,15 @@ use std::io::{self, IsTerminal, Write};
 
 use anstyle::{AnsiColor, Style};
 use bir_json::{Oddities, OddityKind, Place, Places, ReadError};
+use bir_view::Paint;
 
 /// Options of every command.
 #[derive(clap::Args)]
 pub(crate) struct GlobalOpts {
     /// Form of the output
     #[arg(long, global = true, value_enum, default_value = "text", help_heading = "Global options")]
-    format: Format,
-    /// Colours in messages
+    format: Form,
+    /// Colours in messages and text
     #[arg(long, global = true, value_enum, default_value = "auto", help_heading = "Global options")]
     color: When,
     /// Say nothing but errors
@@ -24,7 +25,8 @@ pub(crate) struct GlobalOpts {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+/// Form of the output of most commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     /// For people.
     Text,
@@ -32,9 +34,29 @@ pub(crate) enum Format {
     Json,
 }
 
+/// Form of the output of any command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// For people.
+    Text,
+    /// For programs; the form is stable.
+    Json,
+    /// SARIF 2.1.0, for editors and code hosts; of commands that check.
+    Sarif,
+}
+
+/// How a word is coloured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tone {
+    Error,
+    Warning,
+    Note,
+    Frame,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum When {
-    /// When standard error is a terminal and NO_COLOR is not set.
+    /// On a terminal, when NO_COLOR is not set.
     Auto,
     Always,
     Never,
@@ -50,8 +72,11 @@ enum Verbosity {
 /// How the program was asked to speak.
 pub(crate) struct Context {
     pub(crate) format: Format,
+    form: Form,
     verbosity: Verbosity,
     color: bool,
+    /// Of the output; `None` when that depends on where it goes.
+    color_output: Option<bool>,
 }
 
 pub(crate) type Result<T, E = Box<Fault>> = std::result::Result<T, E>;
@@ -82,6 +107,8 @@ enum At {
     Text { line: usize, column: usize },
     /// Byte, and the byte at which the excerpt starts.
     Byte { at: usize, start: usize },
+    /// Not known, or of no use.
+    Somewhere,
 }
 
 /// A part of a line, and the column of the place in it, from 0.
@@ -121,6 +148,13 @@ impl Fault {
         let mut fault = Fault::new(message);
         fault.at = Some(Spot::of_bytes(file, bytes, offset, path));
         fault
+    }
+
+    /// Something that is wrong with a value of a file, wherever its bytes are.
+    pub(crate) fn in_value(mut self: Box<Self>, file: &str, path: &str) -> Box<Fault> {
+        self.at =
+            Some(Spot { file: file.to_owned(), at: At::Somewhere, path: path.to_owned(), excerpt: None });
+        self
     }
 
     /// Says the way to the value, where the reader knows it better than a look at the text does.
@@ -227,7 +261,7 @@ impl Spot {
 
 /// Text from a document or the system as a message may show it: nothing that moves a cursor, and no names of a
 /// megabyte.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     const SHOWN: usize = 400;
     const EACH_END: usize = 120;
     let chars = printable(text.as_bytes());
@@ -262,20 +296,46 @@ const FRAME: Style = AnsiColor::Blue.on_default().bold();
 impl Context {
     pub(crate) fn new(opts: &GlobalOpts) -> Context {
         let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
-        let color = match opts.color {
-            When::Always => true,
-            When::Never => false,
-            When::Auto => {
-                let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
-                !set("NO_COLOR") && !dumb && io::stderr().is_terminal()
-            }
+        let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let may = !set("NO_COLOR") && !dumb;
+        let (color, color_output) = match opts.color {
+            When::Always => (true, Some(true)),
+            When::Never => (false, Some(false)),
+            When::Auto => (may && io::stderr().is_terminal(), (!may).then_some(false)),
         };
+        let format = if opts.format == Form::Text { Format::Text } else { Format::Json };
         let verbosity = match (opts.quiet, opts.verbose) {
             (true, _) => Verbosity::Quiet,
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        Context { format: opts.format, verbosity, color }
+        Context { format, form: opts.format, verbosity, color, color_output }
+    }
+
+    /// The form of the output that was asked for.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// A word of the output, coloured.
+    pub(crate) fn out(&self, tone: Tone, text: &str) -> String {
+        let style = match tone {
+            Tone::Error => ERROR,
+            Tone::Warning => WARNING,
+            Tone::Note => NOTE,
+            Tone::Frame => FRAME,
+        };
+        let color = self.color_output.unwrap_or_else(|| io::stdout().is_terminal());
+        if color { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    /// How the text of a command may look, on a terminal or elsewhere.
+    pub(crate) fn paint(&self, terminal: bool) -> Paint {
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .find_map(|name| env::var(name).ok().filter(|v| !v.is_empty()));
+        let utf8 = locale.is_some_and(|name| name.to_lowercase().replace('-', "").ends_with("utf8"));
+        Paint { color: self.color_output.unwrap_or(terminal), unicode: terminal && utf8 }
     }
 
     pub(crate) fn is_quiet(&self) -> bool {
@@ -291,10 +351,10 @@ impl Context {
         let mut text = self.styled(ERROR, "error:") + " " + &clean(&fault.message) + "\n";
         if let Some(Spot { file, at, path, excerpt }) = &fault.at {
             let (place, number) = match at {
-                At::Text { line, column } => (format!(":{line}:{column}"), line),
-                At::Byte { at, start } => (format!(", byte {at}"), start),
+                At::Text { line, column } => (format!(":{line}:{column}"), line.to_string()),
+                At::Byte { at, start } => (format!(", byte {at}"), start.to_string()),
+                At::Somewhere => (String::new(), " ".to_owned()),
             };
-            let number = number.to_string();
             let margin = " ".repeat(number.len());
             let (arrow, bar) = (self.styled(FRAME, "-->"), self.styled(FRAME, "|"));
             let _ = writeln!(text, "{margin} {arrow} {}{place}", clean(file));

@@ -68,7 +68,7 @@ pub fn find_insts(module: &Module, name: &str) -> Vec<InstId> {
     find(module, name).into_iter().filter_map(inst).collect()
 }
 
-/// At most three names of the module that are nearest to one that nothing has.
+/// At most three names of the module that are nearest to one that nothing has, or else have it in them.
 pub fn suggestions<'m>(module: &'m Module, name: &str) -> Vec<&'m str> {
     let mut seen = vec![false; module.names.len()];
     let mut names = Vec::new();
@@ -78,7 +78,10 @@ pub fn suggestions<'m>(module: &'m Module, name: &str) -> Vec<&'m str> {
         }
         false
     });
-    nearest(name, names, 3)
+    match nearest(name, names.iter().copied(), 3) {
+        near if near.is_empty() => names.into_iter().filter(|other| other.contains(name)).take(3).collect(),
+        near => near,
+    }
 }
 
 fn semaphore(name: &str) -> Option<Subject> {

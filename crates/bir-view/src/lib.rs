@@ -7,8 +7,14 @@ mod features;
 pub mod find;
 mod generated;
 mod json;
+mod meanings;
 pub mod names;
+mod paint;
+mod program;
+mod semaphores;
+pub mod show;
 pub mod stats;
 mod table;
 
 pub use features::{Feature, features};
+pub use paint::Paint;

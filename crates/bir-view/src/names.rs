@@ -46,7 +46,7 @@ pub fn is_glob(name: &str) -> bool {
 /// ```
 pub fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let lower: Vec<char> = wanted.to_lowercase().chars().collect();
-    let limit = (lower.len() / 3).max(1);
+    let limit = (lower.len() / 3).max(usize::from(lower.len() > 2));
     let mut found: Vec<(usize, &str)> = Vec::new();
     for name in names {
         let bound = match found.last() {

@@ -47,10 +47,22 @@ const STAGES: &[Stage] = &[
     },
     Stage { shows: "What it is made of, and what it needs.", command: &["stats", "MODULE"] },
     Stage {
+        shows: "Its instructions as text: here those of one engine.",
+        command: &["dump", "--engine", "Activation", "MODULE"],
+    },
+    Stage {
+        shows: "One instruction: what it touches, what it waits for and why, and who waits for it.",
+        command: &["show", "MODULE", "mm0_1_0"],
+    },
+    Stage {
         shows: "A kernel as the front end hands it over: what it holds.",
         command: &["klr", "info", "KERNEL"],
     },
     Stage { shows: "Nothing in it that the backend would refuse.", command: &["klr", "lint", "KERNEL"] },
+    Stage {
+        shows: "The kernel as BIR, for all the other commands.",
+        command: &["klr", "lower", "KERNEL", "-o", "DIR/softmax.json"],
+    },
 ];
 
 impl Opts {
@@ -72,8 +84,7 @@ impl Opts {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),
                 "KERNEL" => kernel.clone(),
-                "DIR" => dir.clone(),
-                word => word.to_owned(),
+                word => word.replace("DIR", &dir),
             });
             let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
             say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;

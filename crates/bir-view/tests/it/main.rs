@@ -1,6 +1,6 @@
 //! Tests of the views.
 
-#[path = "../../../bir-json/tests/arbitrary/mod.rs"]
+#[path = "../../../bir-json/tests/it/arbitrary/mod.rs"]
 mod arbitrary;
 mod dump;
 mod stats;
