@@ -13,6 +13,7 @@ pub mod features;
 pub mod flow;
 pub mod note;
 pub mod order;
+pub mod view;
 
 use std::collections::HashMap;
 

@@ -5,13 +5,12 @@ use std::io::{self, Write};
 
 use bir::diag::Severity;
 use bir_order::{Explanation, Options, Party, Step, Tag, Verdict, explain};
-use neff::{Container, Limits, Package};
 use neff_words::order::{Checked, Line, Origin, Place};
-use neff_words::{Program, order};
+use neff_words::order;
 use serde_json::{Value, json};
 
-use crate::cmd::neff::fault;
 use crate::input::Input;
+use crate::package::{self, Loaded};
 use crate::report::{Context, Fault, Format, Result};
 
 /// What was asked for.
@@ -37,16 +36,7 @@ pub(crate) struct Answer {
 
 /// Checks a package.
 pub(crate) fn check(input: &Input, request: &Request<'_>, context: &Context) -> Result<Answer> {
-    let limits = Limits::default();
-    let stop = |error: neff::Error| fault(&input.name, &error);
-    let container = Container::open(input.text()).map_err(stop)?;
-    let package = Package::load(&container, &limits, false).map_err(stop)?;
-    context.findings(&input.name, &package.findings);
-    let program = Program::load(&container, &package, &limits, true).map_err(stop)?;
-    let generation = neff_words::generation(&package).ok_or_else(|| {
-        let target = package.kelf.target.as_deref().unwrap_or("none");
-        Fault::new(format!("{}: the target of its words is not known: {target:?}", input.name))
-    })?;
+    let Loaded { package, program, generation } = package::load(input, context)?;
     let _progress = context.progress(format!("checking {}", input.name));
     let checked = order::check(&package, &program, generation, &request.options)
         .map_err(|error| Fault::new(format!("{}: {error}", input.name)))?;
