@@ -8,6 +8,7 @@ mod klr;
 mod man;
 pub(crate) mod neff;
 mod objdump;
+mod order;
 mod roundtrip;
 mod show;
 mod stats;
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Dump(dump::Opts),
     Show(show::Opts),
     Stats(stats::Opts),
+    Order(order::Opts),
     Neff(neff::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
@@ -38,6 +40,8 @@ pub(crate) enum Status {
     Clean,
     /// Errors or differences were found.
     Found,
+    /// Nothing was found, but not everything could be decided.
+    Undecided,
 }
 
 impl Status {
@@ -46,13 +50,14 @@ impl Status {
         match self {
             Status::Clean => 0,
             Status::Found => 1,
+            Status::Undecided => 3,
         }
     }
 }
 
 impl Command {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
-        if context.form() == Form::Sarif && !matches!(self, Command::Verify(_)) {
+        if context.form() == Form::Sarif && !matches!(self, Command::Verify(_) | Command::Order(_)) {
             return Err(Fault::new("SARIF is a form for what checkers find; this command has text and json"));
         }
         match self {
@@ -61,6 +66,7 @@ impl Command {
             Command::Dump(opts) => opts.run(context),
             Command::Show(opts) => opts.run(context),
             Command::Stats(opts) => opts.run(context),
+            Command::Order(opts) => opts.run(context),
             Command::Neff(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),

@@ -18,7 +18,7 @@ pub use say::{Line, Said};
 pub struct BirProgram<'m> {
     /// The program.
     pub program: Program,
-    modules: &'m [Module],
+    modules: Vec<&'m Module>,
     footprints: Vec<Footprints<'m>>,
     /// Core and instruction of every operation.
     ops: Vec<(u16, InstId)>,
@@ -83,12 +83,13 @@ pub struct Checked<'m> {
 ///
 /// # Errors
 /// When calls go around in a circle, or when there are more modules than cores.
-pub fn check_modules<'m>(modules: &'m [Module], options: &Options) -> Result<Vec<Checked<'m>>, FillError> {
-    let roots = if modules.len() == 1 { fill::roots(&modules[0]) } else { vec![None] };
+pub fn check_modules<'m>(modules: &[&'m Module], options: &Options) -> Result<Vec<Checked<'m>>, FillError> {
+    let roots = if modules.len() == 1 { fill::roots(modules[0]) } else { vec![None] };
     let mut all = Vec::new();
     for root in roots {
-        let program = BirProgram::new(modules, root)?;
+        let mut program = BirProgram::new(modules, root)?;
         let outcome = check(&program.program, options);
+        program.unlisted(&outcome);
         all.push(Checked { program, outcome });
     }
     Ok(all)
@@ -112,8 +113,48 @@ impl<'m> BirProgram<'m> {
     ///
     /// # Errors
     /// See [`check_modules`].
-    pub fn new(modules: &'m [Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
+    pub fn new(modules: &[&'m Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
         fill::fill(modules, root)
+    }
+
+    /// Pairs across iterations that no loop-carried dependency lists, where there are such lists (ORD025).
+    fn unlisted(&mut self, outcome: &Outcome) {
+        let lists = |module: &Module| {
+            module.inst_ids().any(|inst| !module[inst].loop_carried_dependencies.is_empty())
+        };
+        if !outcome.findings.iter().any(|f| f.carried.is_some_and(|c| c.distance > 0))
+            || !self.modules.iter().any(|module| lists(module))
+        {
+            return;
+        }
+        let mut said = hashbrown::HashSet::new();
+        for finding in &outcome.findings {
+            let (Some(carried), Some(second)) = (finding.carried, finding.second) else { continue };
+            if carried.distance == 0
+                || finding.kind.is_none()
+                || !said.insert((finding.first.whole(), second.whole()))
+            {
+                continue;
+            }
+            let (core, inst) = self.operation(second);
+            let module = self.modules[core as usize];
+            let first = [self.operation(finding.first).1, self.instruction(finding.first).1];
+            let consumer = [inst, self.instruction(second).1];
+            let mut edges = consumer.iter().flat_map(|inst| module[*inst].loop_carried_dependencies.iter());
+            if edges.any(|edge| first.contains(&edge.target())) {
+                continue;
+            }
+            let name = module.str(module[first[1]].name);
+            let detail = format!("loop_carried_dependencies do not list {name}");
+            let party = second.whole();
+            self.local.push(Local {
+                code: "ORD025",
+                severity: Severity::Note,
+                party,
+                other: Some(finding.first.op),
+                detail,
+            });
+        }
     }
 
     /// Core and instruction of a party: the DMABlock for a transfer of a trigger.
@@ -165,7 +206,7 @@ impl<'m> BirProgram<'m> {
     fn operand(&self, party: Party) -> Option<(InstId, OperandList, usize, Option<LocId>)> {
         let wanted = party.access? as usize;
         let (core, inst) = self.ops[party.op.index()];
-        let module = &self.modules[core as usize];
+        let module = self.modules[core as usize];
         let footprints = &self.footprints[core as usize];
         let mut found = None;
         let mut at = 0;

@@ -225,6 +225,9 @@ impl Checker<'_> {
         self.pairs(&ordered, false);
         waits::check(self, &ordered, false);
         groups::check(self, &ordered);
+        if self.options.strict {
+            self.program_order(&ordered);
+        }
         if self.options.all {
             self.all(&ordered);
         }
@@ -237,8 +240,8 @@ impl Checker<'_> {
     fn unrolled(&mut self, walk: Vec<Visit>) -> bool {
         let ordered = Ordered::new(self.program, walk);
         self.protocol(&ordered, true);
-        self.pairs(&ordered, true);
         waits::check(self, &ordered, true);
+        self.pairs(&ordered, true);
         carried::check(self, &ordered);
         if self.options.redundant {
             self.redundant(&ordered);
@@ -333,8 +336,15 @@ impl Checker<'_> {
         let has_unknown = self.program.waits.iter().any(|wait| wait.need == Need::Unknown);
         let hopeful = has_unknown.then(|| ordered.under(Mode { queues: false, hopeful: true }));
         let unknown_from = self.unknown_from(ordered);
+        // A wait that only holds in the first iteration leaves pairs behind the loop unordered too: that is told of
+        // the wait.
+        let bad_waits = in_loops && self.findings.iter().any(|f| matches!(f.code, "ORD008" | "ORD009"));
         let mut repairs = Repairs { ordered, counts: HashMap::new() };
         for (earlier, later, overlap) in unordered.pairs {
+            let within = |touch: Touch| !trace.visit(touch.node).iterations.is_empty();
+            if bad_waits && !(within(earlier) && within(later)) {
+                continue;
+            }
             let streams = trace.streams_of(later.node).0;
             let rank = run.rank[later.node as usize];
             let mut queue = by_queue.clocks.precedes(earlier.row, streams, rank);
@@ -420,24 +430,11 @@ impl Checker<'_> {
                 () if !certain => ("ORD003", Severity::Warning),
                 () if queue && spread && kind == Hazard::Raw => ("ORD012", Severity::Warning),
                 () if queue => ("ORD002", Severity::Warning),
+                () if self.on_two_cores(first, second) => ("ORD020", Severity::Error),
                 () if !spread => ("ORD001", Severity::Error),
                 () if kind == Hazard::Raw => ("ORD010", Severity::Error),
                 () => ("ORD013", Severity::Error),
             };
-            // A certain meeting of two accesses says more than a possible one of two others.
-            if let Some(at) = self.pairs.get(&key) {
-                let common = self.common(a.bytes.index(), b.bytes.index());
-                let before = &mut self.findings[*at];
-                if before.certain || !certain {
-                    continue;
-                }
-                before.code = code;
-                before.severity = severity;
-                before.certain = true;
-                (before.first, before.second) = (first, Some(second));
-                before.overlap = Some(common);
-                continue;
-            }
             let tag = if queue { Tag::QueueOrderOnly } else { Tag::Unsync };
             let finding = Finding {
                 kind: Some(kind),
@@ -448,8 +445,17 @@ impl Checker<'_> {
                 repair: (code != "ORD024").then(|| repairs.of(earlier.row, later.row)),
                 ..plain(code, severity, first)
             };
-            self.pairs.insert(key, self.findings.len());
-            self.findings.push(finding);
+            // Of several meetings of two operations the worst is told: a certain one before a possible one, one that
+            // nothing orders before one that a queue does.
+            let weight = |finding: &Finding| (finding.certain, finding.severity);
+            match self.pairs.get(&key) {
+                Some(at) if weight(&self.findings[*at]) < weight(&finding) => self.findings[*at] = finding,
+                Some(_) => {}
+                None => {
+                    self.pairs.insert(key, self.findings.len());
+                    self.findings.push(finding);
+                }
+            }
         }
     }
 
@@ -470,6 +476,45 @@ impl Checker<'_> {
             }
         }
         inner
+    }
+
+    /// Pairs of one stream that nothing orders but their stream, other than accumulation (ORD026).
+    fn program_order(&mut self, ordered: &Ordered<'_>) {
+        let Ordered { trace, run, order, .. } = ordered;
+        let clocks = crate::clocks::Clocks::without_program_order(trace, run, &order.edges);
+        let unordered = cells::unordered(trace, run, &clocks, self.cells, self.options.max_pairs);
+        self.outcome.cut_off |= unordered.cut_off;
+        for (one, other, overlap) in unordered.pairs {
+            let (streams, rank) = (trace.streams_of(other.node), run.rank[other.node as usize]);
+            let same = streams.single().is_some() && streams == trace.streams_of(one.node);
+            let known = order.clocks.precedes(one.row, streams.0, rank);
+            let (a, b) = (access_of(trace, one), access_of(trace, other));
+            let accumulation = a.effect.group.is_some() && b.effect.group.is_some();
+            if !same || !known || accumulation || overlap != Overlap::Yes {
+                continue;
+            }
+            let (first, second) = (ordered.touch(one), ordered.touch(other));
+            for kind in Hazard::between(a.effect, b.effect) {
+                let key: PairKey = (kind, first.whole(), second.whole(), Some((NONE, NONE)));
+                if self.pairs.insert(key, self.findings.len()).is_none() {
+                    self.findings.push(Finding {
+                        kind: Some(kind),
+                        second: Some(second),
+                        overlap: Some(self.common(a.bytes.index(), b.bytes.index())),
+                        ..plain("ORD026", Severity::Note, first)
+                    });
+                }
+            }
+        }
+    }
+
+    /// Whether two operations are of different cores.
+    fn on_two_cores(&self, a: Party, b: Party) -> bool {
+        let core = |party: Party| {
+            let streams = self.program.ops[party.op.index()].streams;
+            streams.iter().next().map(|stream| self.program.streams[stream])
+        };
+        core(a).is_some() && core(b).is_some() && core(a) != core(b)
     }
 
     fn common(&self, a: usize, b: usize) -> Common {

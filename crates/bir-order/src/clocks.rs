@@ -118,6 +118,49 @@ impl Clocks {
         clocks
     }
 
+    /// Fills a table that does not take it that an operation is complete before the next of its stream starts: only
+    /// that completions of a stream are in order, and that barriers wait for them (spec: ordering 17, 18).
+    pub(crate) fn without_program_order(trace: &Trace<'_>, run: &Run, edges: &Edges) -> Clocks {
+        let (nodes, transfers) = (trace.len(), trace.transfers.len());
+        let width = trace.streams.len().max(1);
+        let completions = nodes + transfers + edges.prefixes.len();
+        let mut clocks = Clocks { width, table: vec![NONE; (completions + nodes) * width] };
+        let start_of = |node: u32| completions as u32 + node;
+        let by_node = ByNode::new(nodes, &edges.list);
+        let mut at_node: Vec<(u32, u32)> =
+            edges.prefixes.iter().enumerate().map(|(at, prefix)| (prefix.node, at as u32)).collect();
+        at_node.sort_by_key(|(node, at)| (run.rank[*node as usize], *at));
+        for &node in run.order.iter().rev() {
+            while let Some((_, at)) = at_node.pop_if(|(of, _)| *of == node) {
+                let prefix = edges.prefixes[at as usize];
+                let row = (nodes + transfers) as u32 + at;
+                clocks.join(prefix.row, row);
+                if prefix.rest != NONE {
+                    clocks.join(prefix.rest, row);
+                }
+            }
+            let start = start_of(node);
+            for transfer in trace.transfers_of(node) {
+                clocks.join(start, nodes as u32 + transfer);
+            }
+            clocks.join(start, node);
+            let streams = trace.streams_of(node);
+            let rank = run.rank[node as usize];
+            let is_barrier = streams.single().is_none();
+            trace.before(node, |before| {
+                clocks.precede(start_of(before), start, streams.0, rank);
+                clocks.join(before, node);
+                if is_barrier {
+                    clocks.precede(before, start, streams.0, rank);
+                }
+            });
+            for edge in by_node.of(node, &edges.list) {
+                clocks.precede(edge.row, start, streams.0, rank);
+            }
+        }
+        clocks
+    }
+
     /// All that comes after row `later` comes after row `row` too.
     fn join(&mut self, row: u32, later: u32) {
         let (row, later) = (row as usize * self.width, later as usize * self.width);

@@ -47,6 +47,14 @@ const STAGES: &[Stage] = &[
     },
     Stage { shows: "What it is made of, and what it needs.", command: &["stats", "MODULE"] },
     Stage {
+        shows: "Every two instructions that touch the same bytes run in a fixed order.",
+        command: &["order", "MODULE"],
+    },
+    Stage {
+        shows: "Why: what is between a load and a use of it.",
+        command: &["order", "--explain", "load_x0_0", "mm0_1_0", "MODULE"],
+    },
+    Stage {
         shows: "Its instructions as text: here those of one engine.",
         command: &["dump", "--engine", "Activation", "MODULE"],
     },

@@ -253,7 +253,7 @@ fn needs(needs: &str) -> String {
 
 impl Input {
     /// Opens several inputs; none means standard input.
-    fn all(paths: &[PathBuf], context: &Context) -> Result<Vec<Input>> {
+    pub(crate) fn all(paths: &[PathBuf], context: &Context) -> Result<Vec<Input>> {
         if paths.iter().filter(|path| **path == Path::new("-")).count() > 1 {
             return Err(Fault::new("standard input can be read once only"));
         }

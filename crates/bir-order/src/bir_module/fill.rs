@@ -61,7 +61,7 @@ pub(super) fn roots(module: &Module) -> Vec<Option<FuncId>> {
     std::iter::once(main).chain(others.map(Some)).filter(Option::is_some).collect()
 }
 
-pub(super) fn fill<'m>(modules: &'m [Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
+pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
     if modules.len() > MAX_CORES {
         return Err(FillError::TooManyCores);
     }
@@ -70,7 +70,7 @@ pub(super) fn fill<'m>(modules: &'m [Module], root: Option<FuncId>) -> Result<Bi
         .any(|module| module.inst_ids().any(|inst| flags_of(&module[inst]).is_some_and(|flags| flags != 0)));
     let mut filled = BirProgram {
         program: Program::new(),
-        modules,
+        modules: modules.to_vec(),
         footprints: Vec::new(),
         ops: Vec::new(),
         transfers: Vec::new(),

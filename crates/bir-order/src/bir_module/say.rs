@@ -79,6 +79,8 @@ pub struct Said {
     pub line: Line,
     /// For text and SARIF.
     pub diagnostic: Diagnostic,
+    /// Where the instructions of `line.first` and `line.second` stand: of a transfer, its trigger.
+    pub at: (Place, Option<Place>),
 }
 
 impl Checked<'_> {
@@ -137,7 +139,7 @@ impl Checked<'_> {
             ..bare("redundant", Severity::Note, place, message.clone())
         };
         let diagnostic = Diagnostic::note("redundant", program.diag_place(party), message);
-        Said { line, diagnostic }
+        Said { line, diagnostic, at: (program.position(party), None) }
     }
 }
 
@@ -163,7 +165,7 @@ fn bare(code: &'static str, severity: Severity, first: NamedPlace, message: Stri
 
 impl BirProgram<'_> {
     fn module(&self, core: u16) -> &Module {
-        &self.modules[core as usize]
+        self.modules[core as usize]
     }
 
     fn core(&self, core: u16) -> Option<u16> {
@@ -186,6 +188,12 @@ impl BirProgram<'_> {
             named.location = location.map(|location| names.name(module, location));
         }
         named
+    }
+
+    /// The instruction of a party: for a transfer, its trigger.
+    pub fn position(&self, party: Party) -> Place {
+        let (core, inst) = self.operation(party);
+        Place { core: self.core(core), ..Place::of(inst) }
     }
 
     /// The same by ids.
@@ -312,7 +320,8 @@ impl BirProgram<'_> {
         }
     }
 
-    fn repair_text(&self, repair: &Repair, names: &[DisplayNames]) -> String {
+    /// A repair in words.
+    pub fn repair_text(&self, repair: &Repair, names: &[DisplayNames]) -> String {
         match repair {
             Repair::Wait { waiter, counter, value, from } => {
                 let event = self.counters[counter.index()].1;
@@ -370,7 +379,8 @@ impl BirProgram<'_> {
         if let Some(help) = help {
             diagnostic = diagnostic.help(help);
         }
-        Said { line, diagnostic }
+        let at = (self.position(finding.first), finding.second.map(|second| self.position(second)));
+        Said { line, diagnostic, at }
     }
 
     fn say_local(&self, local: &Local, names: &[DisplayNames]) -> Said {
@@ -383,7 +393,8 @@ impl BirProgram<'_> {
             line.second = Some(self.place(Party::of(other.0), names));
             diagnostic = diagnostic.related("the other one", self.diag_place(Party::of(other.0)));
         }
-        Said { line, diagnostic }
+        let other = local.other.map(|other| self.position(Party::of(other.0)));
+        Said { line, diagnostic, at: (self.position(local.party), other) }
     }
 
     /// What is wrong, and what to do.

@@ -168,9 +168,10 @@ fn note(
         checker.say(finding);
         return;
     }
+    // Behind a loop the counts may differ from those after one iteration.
     let visit = ordered.trace.visit(node);
-    let Some((block, iteration)) = checker.innermost(visit) else { return };
-    if iteration == 0 {
+    let place = checker.innermost(visit);
+    if place.is_some_and(|(_, iteration)| iteration == 0) {
         return;
     }
     match checker.waits.get(&key).copied() {
@@ -178,12 +179,13 @@ fn note(
             checker.waits.insert(key, WaitState::Carried);
         }
         Some(WaitState::Bound) | None if !complete => {
-            let code = if resets_in(checker, block, wait) { "ORD009" } else { "ORD008" };
+            let grows = place.is_some_and(|(block, _)| !resets_in(checker, block, wait));
+            let code = if grows { "ORD008" } else { "ORD009" };
             let mut finding = plain(code, Severity::Error, Party::of(op));
             finding.second = Some(ordered.party(row));
             finding.wait = Some(fact);
             finding.counter = Some(wait.counter);
-            finding.carried = Some(Carried { block, distance: 0, tag: Tag::Unsync });
+            finding.carried = place.map(|(block, _)| Carried { block, distance: 0, tag: Tag::Unsync });
             checker.say(finding);
         }
         _ => {}

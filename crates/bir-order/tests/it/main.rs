@@ -1,3 +1,6 @@
 //! Tests of the ordering check.
 
+mod cases;
+mod model;
+mod oracle;
 mod vectors;

@@ -1,0 +1,427 @@
+//! `bir order`: does every pair of instructions that touch the same bytes run in a fixed order?
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use bir::Module;
+use bir::diag::{Diagnostic, DisplayNames, NamedPlace, Place, Severity};
+use bir_json::{ReadOptions, Unresolved};
+use bir_order::bir_module::{Checked, Line, Said, check_modules};
+use bir_order::{Explanation, Options, Party, Step, Tag, Verdict, codes, explain};
+use serde::Serialize;
+use serde_json::json;
+
+use super::Status;
+use crate::findings::{self, RuleText, Sources};
+use crate::input::Input;
+use crate::output::OutputOpt;
+use crate::report::{Context, Fault, Form, Result};
+
+/// Check that instructions which touch the same bytes run in a fixed order
+///
+/// Engines and DMA queues run side by side; only semaphores, events and barriers order them. Where two accesses touch
+/// the same bytes, one writes, and neither surely completes before the other starts, the device may run what the
+/// simulator never did. Waits are bound by the arithmetic of their semaphores, whatever their `from` says; loops are
+/// followed over several iterations. The dump to check is the one after semaphores are lowered.
+///
+/// The verdict is CLEAN (exit status 0), FINDINGS when there is an error (1), or UNDECIDED when something depends on
+/// values that are only known at run time (3). `bir explain ORD001` says more about a code.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  $ bir order dump.json
+  $ bir order --explain load_x mm0 dump.json
+  $ bir order --cores core0.json core1.json
+  $ bir order --format json dump.json | jq -c 'select(.code == \"ORD001\")'")]
+pub(crate) struct Opts {
+    /// Input files; none or `-` for standard input. May be compressed with gzip or zstd
+    #[arg(value_name = "IN")]
+    inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    output: OutputOpt,
+    /// Also list the ordered pairs, by class; they grow with the square of buffer reuse
+    #[arg(long)]
+    all: bool,
+    /// Say why A is complete before B starts, with the path, or why it is not
+    #[arg(long, num_args = 2, value_names = ["A", "B"])]
+    explain: Option<Vec<String>>,
+    /// Also list waits that order nothing new
+    #[arg(long)]
+    redundant: bool,
+    /// Take it that the DMAs of a queue run strictly one after the other
+    #[arg(long)]
+    assume_queue_order: bool,
+    /// Also report pairs that only the order of their engine orders (ORD026)
+    #[arg(long)]
+    strict: bool,
+    /// Take the inputs as the cores of one program, in the order of the cores
+    #[arg(long)]
+    cores: bool,
+    /// Turn a code, or all warnings, into errors
+    #[arg(long, value_name = "CODE|warnings")]
+    deny: Vec<String>,
+    /// Most findings that are shown as text; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max: usize,
+}
+
+#[derive(Serialize)]
+struct Summary {
+    verdict: &'static str,
+    instructions: usize,
+    accesses: usize,
+    unordered: usize,
+    queue_order: usize,
+    by_code: BTreeMap<String, usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pairs: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ordered: Option<usize>,
+}
+
+/// The inputs of one program, and what was found in it.
+struct Group {
+    inputs: Range<usize>,
+    checks: Checks,
+}
+
+impl Opts {
+    pub(crate) fn run(&self, context: &Context) -> Result<Status> {
+        let inputs = Input::all(&self.inputs, context)?;
+        let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
+        let mut loaded = Vec::with_capacity(inputs.len());
+        for input in &inputs {
+            let one = input.module(&options, context)?;
+            context.oddities(&input.name, input.text(), &one.oddities, false);
+            loaded.push(one);
+        }
+        let ranges: Vec<Range<usize>> =
+            if self.cores { vec![0..inputs.len()] } else { (0..inputs.len()).map(|at| at..at + 1).collect() };
+        let mut groups = Vec::new();
+        let mut status = Status::Clean;
+        for range in ranges {
+            let files: Vec<&str> = inputs[range.clone()].iter().map(|input| &*input.name).collect();
+            let modules: Vec<&Module> = loaded[range.clone()].iter().map(|loaded| &loaded.module).collect();
+            let checks = self.check(&files.join(", "), &modules, context)?;
+            status = match (status, checks.verdict) {
+                (Status::Found, _) | (_, Verdict::Findings) => Status::Found,
+                (Status::Undecided, _) | (_, Verdict::Undecided) => Status::Undecided,
+                _ => Status::Clean,
+            };
+            groups.push(Group { inputs: range, checks });
+        }
+        self.output.create()?.write_with(|sink| {
+            let mut all = Vec::new();
+            for Group { inputs: range, checks } in &mut groups {
+                let sources = Sources::new(&inputs[range.clone()], &loaded[range.clone()]);
+                match context.form() {
+                    Form::Text => {
+                        let file = (inputs.len() > 1 && !self.cores).then(|| &*inputs[range.start].name);
+                        checks.text(sink, &sources, file, self.max, context)?;
+                    }
+                    Form::Json => checks.json(sink, &sources)?,
+                    Form::Sarif => {
+                        let findings: Vec<Diagnostic> =
+                            checks.said.iter().map(|s| s.diagnostic.clone()).collect();
+                        all.extend(sources.show(&findings));
+                    }
+                }
+            }
+            match context.form() {
+                Form::Sarif => findings::sarif(sink, &all, &rule_text),
+                _ => Ok(()),
+            }
+        })?;
+        // The program ends here: giving back large modules piece by piece would only take time.
+        std::mem::forget(loaded);
+        Ok(if self.explain.is_some() { Status::Clean } else { status })
+    }
+
+    fn check(&self, files: &str, modules: &[&Module], context: &Context) -> Result<Checks> {
+        let _progress = context.progress(format!("checking {files}"));
+        let options = Options {
+            assume_queue_order: self.assume_queue_order,
+            strict: self.strict,
+            all: self.all,
+            redundant: self.redundant,
+            ..Options::default()
+        };
+        let checked = check_modules(modules, &options)
+            .map_err(|error| Fault::new(format!("cannot check {files}: {error}")))?;
+        let names: Vec<DisplayNames> = modules.iter().map(|module| DisplayNames::of(module)).collect();
+        if let Some([one, other]) = self.explain.as_deref() {
+            return self.explained(modules, &checked, &names, one, other);
+        }
+        let mut result = Checks {
+            verdict: Verdict::Clean,
+            said: Vec::new(),
+            pairs: Vec::new(),
+            summary: None,
+            explanation: None,
+        };
+        let mut summary = Summary {
+            verdict: "",
+            instructions: 0,
+            accesses: 0,
+            unordered: 0,
+            queue_order: 0,
+            by_code: BTreeMap::new(),
+            pairs: self.all.then_some(0),
+            ordered: self.all.then_some(0),
+        };
+        for checked in &checked {
+            let mut said = checked.said(&names);
+            for Said { line, diagnostic, .. } in &mut said {
+                let is_denied = |deny: &String| {
+                    deny == "warnings" && line.severity == Severity::Warning || *deny == line.code
+                };
+                if self.deny.iter().any(is_denied) {
+                    line.severity = Severity::Error;
+                    diagnostic.severity = Severity::Error;
+                }
+                summary.unordered += usize::from(line.code == "ORD001");
+                summary.queue_order += usize::from(matches!(line.code, "ORD002" | "ORD012"));
+                *summary.by_code.entry(line.code.to_owned()).or_default() += 1;
+            }
+            let has_error = said.iter().any(|said| said.line.severity == Severity::Error);
+            result.verdict = match (result.verdict, checked.verdict()) {
+                (Verdict::Findings, _) => Verdict::Findings,
+                _ if has_error => Verdict::Findings,
+                (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
+                (_, verdict) => verdict,
+            };
+            result.said.extend(said);
+            summary.instructions += checked.program.program.len();
+            summary.accesses += checked.program.program.access_count();
+            let classed = &checked.outcome.pairs;
+            result.pairs.extend(classed.iter().map(|pair| checked.say_pair(pair, &names)));
+            summary.pairs = summary.pairs.map(|count| count + classed.len());
+            let ordered = classed.iter().filter(|pair| pair.tag == Some(Tag::Ok)).count();
+            summary.ordered = summary.ordered.map(|count| count + ordered);
+            let redundant = checked.outcome.redundant.iter();
+            result.said.extend(redundant.map(|wait| checked.say_redundant(wait, &names)));
+            if checked.outcome.cut_off {
+                context.hint("there are more unordered pairs than are listed");
+            }
+            if checked.outcome.not_all_paths {
+                context.hint(
+                    "there are more ways around the branches than were followed: all blocks were taken as run in order",
+                );
+            }
+        }
+        summary.verdict = result.verdict.name();
+        result.summary = Some(summary);
+        Ok(result)
+    }
+
+    fn explained(
+        &self,
+        modules: &[&Module],
+        checked: &[Checked<'_>],
+        names: &[DisplayNames],
+        one: &str,
+        other: &str,
+    ) -> Result<Checks> {
+        let find = |checked: &Checked<'_>, name: &str| -> Option<Party> {
+            modules.iter().enumerate().find_map(|(core, module)| {
+                let plain = name.split_once('@').map_or(name, |(plain, _)| plain);
+                let mut named = module.insts().filter(|inst| {
+                    let own = module.str(module[*inst].name);
+                    (own == name || own == plain) && names[core].name(module, *inst) == name
+                });
+                named.find_map(|inst| checked.program.parties(core as u16, inst).first().copied())
+            })
+        };
+        let unknown = |name: &str| {
+            Fault::new(format!("no instruction is called {name}"))
+                .note("the second and later ones of a name that repeats are called name@2, name@3, ...")
+        };
+        let both =
+            checked.iter().find_map(|checked| Some((checked, find(checked, one)?, find(checked, other)?)));
+        let Some((checked, first, second)) = both else {
+            let missing =
+                [one, other].into_iter().find(|name| checked.iter().all(|c| find(c, name).is_none()));
+            return Err(match missing {
+                Some(name) => unknown(name),
+                None => Fault::new(format!("{one} and {other} are in functions that do not call each other")),
+            });
+        };
+        let explanation = Explained::new(checked, names, first, second);
+        Ok(Checks {
+            verdict: Verdict::Clean,
+            said: Vec::new(),
+            pairs: Vec::new(),
+            summary: None,
+            explanation: Some(explanation),
+        })
+    }
+}
+
+/// What is printed.
+struct Checks {
+    verdict: Verdict,
+    said: Vec<Said>,
+    /// All conflicting pairs, on request.
+    pairs: Vec<Line>,
+    summary: Option<Summary>,
+    explanation: Option<Explained>,
+}
+
+impl Checks {
+    fn json(&mut self, sink: &mut dyn Write, sources: &Sources<'_>) -> io::Result<()> {
+        // Line and column of every place: all together they cost one pass over the text.
+        let places: Vec<Place> =
+            self.said.iter().flat_map(|said| [Some(said.at.0), said.at.1]).flatten().collect();
+        let mut named = sources.places(&places).into_iter();
+        let mut fill = |place: &mut NamedPlace| {
+            let NamedPlace { file, line, column, .. } = named.next().expect("one for each");
+            (place.file, place.line, place.column) = (file, line, column);
+        };
+        for said in &mut self.said {
+            fill(&mut said.line.first);
+            if let (Some(second), Some(_)) = (&mut said.line.second, said.at.1) {
+                fill(second);
+            }
+        }
+        for line in self.said.iter().map(|said| &said.line).chain(&self.pairs) {
+            serde_json::to_writer(&mut *sink, line)?;
+            writeln!(sink)?;
+        }
+        if let Some(explanation) = &self.explanation {
+            findings::json_line(sink, &explanation.json)?;
+        }
+        match &self.summary {
+            Some(summary) => findings::json_line(sink, &json!({ "summary": summary })),
+            None => Ok(()),
+        }
+    }
+
+    fn text(
+        &self,
+        sink: &mut dyn Write,
+        sources: &Sources<'_>,
+        file: Option<&str>,
+        max: usize,
+        context: &Context,
+    ) -> io::Result<()> {
+        let all = self.said.len() + self.pairs.len();
+        let shown = if max == 0 { all } else { all.min(max) };
+        let first: Vec<Diagnostic> =
+            self.said.iter().take(shown).map(|said| said.diagnostic.clone()).collect();
+        findings::text(sink, &sources.show(&first), context)?;
+        for line in self.pairs.iter().take(shown - first.len()) {
+            writeln!(sink, "{}: {}", line.kind.unwrap_or_default(), line.message)?;
+        }
+        if shown < all {
+            writeln!(sink, "... and {} more; --max 0 shows all", all - shown)?;
+        }
+        if let Some(explanation) = &self.explanation {
+            write!(sink, "{}", explanation.text)?;
+        }
+        let Some(summary) = &self.summary else { return Ok(()) };
+        let file = file.map(|file| format!("{file}: ")).unwrap_or_default();
+        let codes: Vec<String> =
+            summary.by_code.iter().map(|(code, count)| format!("{count} {code}")).collect();
+        let codes = if codes.is_empty() { "no findings".to_owned() } else { codes.join(", ") };
+        writeln!(
+            sink,
+            "{file}{} ({codes}; {} instructions, {} accesses)",
+            summary.verdict, summary.instructions, summary.accesses
+        )?;
+        if let (Some(pairs), Some(ordered)) = (summary.pairs, summary.ordered) {
+            writeln!(sink, "{pairs} conflicting pairs, {ordered} of them in a fixed order")?;
+        }
+        Ok(())
+    }
+}
+
+fn rule_text(code: &str) -> Option<RuleText> {
+    let info = codes().iter().find(|info| info.code == code)?;
+    Some(RuleText { title: info.title.into(), check: info.what.into() })
+}
+
+/// Why one comes before the other, in both forms.
+struct Explained {
+    text: String,
+    json: serde_json::Value,
+}
+
+impl Explained {
+    fn new(checked: &Checked<'_>, names: &[DisplayNames], first: Party, second: Party) -> Explained {
+        let program = &checked.program;
+        let who = |party: Party| program.who(party, names);
+        let (one, other) = (who(first), who(second));
+        let mut text = String::new();
+        let mut json = json!({
+            "first": program.place(first, names),
+            "second": program.place(second, names),
+        });
+        let mut ways = Vec::new();
+        for (from, to) in [(first, second), (second, first)] {
+            ways.push((from, to, explain(&program.program, &Options::default(), from, to)));
+        }
+        let reverse =
+            matches!(ways[0].2, Explanation::Not { .. }) && matches!(ways[1].2, Explanation::Before(_));
+        let (from, _, way) = &ways[usize::from(reverse)];
+        match way {
+            Explanation::Before(steps) => {
+                let (early, late) = if reverse { (&other, &one) } else { (&one, &other) };
+                text += &format!("{early} is complete before {late} starts:\n  {}\n", who(*from));
+                let mut path = Vec::new();
+                for (step, party) in steps {
+                    let how = match step {
+                        Step::Stream => "is followed on its engine by".to_owned(),
+                        Step::Transfer => "starts".to_owned(),
+                        Step::Wait(counter) => {
+                            format!("brings {}, for which waits", program.counter_name(*counter))
+                        }
+                        Step::Drain => "is waited for by the drain".to_owned(),
+                    };
+                    text += &format!("    {how}\n  {}\n", who(*party));
+                    path.push(json!({ "how": how, "place": program.place(*party, names) }));
+                }
+                json["ordered"] = if reverse { "second first".into() } else { "first first".into() };
+                json["path"] = path.into();
+            }
+            Explanation::NeverRuns(party) => {
+                text += &format!("{} never runs: what it waits for never comes\n", who(*party));
+                json["ordered"] = "never runs".into();
+            }
+            Explanation::Not { waiter, known_at } => {
+                text +=
+                    &format!("neither {one} nor {other} is sure to be complete before the other starts\n");
+                json["ordered"] = "no".into();
+                match known_at {
+                    Some(known) => {
+                        text += &format!(
+                            "  {one} is only known complete at {}, which comes later\n",
+                            who(*known)
+                        );
+                        json["known_at"] = json!(program.place(*known, names));
+                    }
+                    None => {
+                        text += &format!("  nothing on the engine of {} ever waits for {one}\n", who(*waiter))
+                    }
+                }
+                let conflict = checked.outcome.findings.iter().find(|finding| {
+                    let parties = [Some(finding.first.whole()), finding.second.map(|second| second.whole())];
+                    parties.contains(&Some(first)) && parties.contains(&Some(second))
+                });
+                match conflict.and_then(|finding| finding.repair.as_ref()) {
+                    Some(repair) => {
+                        let help = program.repair_text(repair, names);
+                        text += &format!("  help: {help}\n");
+                        json["help"] = help.into();
+                    }
+                    None if conflict.is_none() => {
+                        text += "  they touch no bytes in common of which one writes\n"
+                    }
+                    None => {}
+                }
+            }
+        }
+        Explained { text, json }
+    }
+}

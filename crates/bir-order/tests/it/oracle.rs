@@ -1,0 +1,189 @@
+//! Random small programs against brute force: byte sets, and a machine that is run with each operation held for ever.
+//!
+//! `BIR_ORDER_PROGRAMS` sets how many programs of each flavour are tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bir_order::{Options, Tag, check};
+
+use crate::model::{Flavour, Spec, random, smaller};
+
+type Classes = BTreeMap<(String, usize, usize), String>;
+
+/// What brute force says of every conflict of a program without a loop.
+fn brute(spec: &Spec) -> Classes {
+    let (plain, queue) = (spec.before(false), spec.before(true));
+    let reached = spec.reachable(None, false);
+    let mut classes = Classes::new();
+    for (kind, first, second) in spec.conflicts() {
+        if !reached[first] || !reached[second] {
+            continue;
+        }
+        let class = if plain[first][second] || plain[second][first] {
+            "OK"
+        } else if queue[first][second] || queue[second][first] {
+            "QUEUE-ORDER-ONLY"
+        } else {
+            "UNSYNC"
+        };
+        classes.insert((kind.to_owned(), first, second), class.to_owned());
+    }
+    classes
+}
+
+fn differences(what: &str, expected: &Classes, got: &Classes) -> Vec<String> {
+    let keys: BTreeSet<_> = expected.keys().chain(got.keys()).collect();
+    let differing = keys.into_iter().filter(|key| expected.get(*key) != got.get(*key));
+    differing
+        .map(|key| format!("{what} {key:?}: brute force {:?}, check {:?}", expected.get(key), got.get(key)))
+        .collect()
+}
+
+/// Everything in which the check differs from brute force.
+fn disagreements(spec: &Spec) -> Vec<String> {
+    let program = spec.program();
+    let outcome = check(&program, &Options { all: true, redundant: true, ..Options::default() });
+    let has = |code: &str| outcome.findings.iter().any(|finding| finding.code == code);
+    // An update that falls on either side of a reset is an error of its own, and counts are then a guess.
+    if has("ORD018") {
+        return Vec::new();
+    }
+    // Where counts also shrink, whether it comes to a deadlock can depend on who is faster.
+    if !spec.is_monotone() && has("ORD014") {
+        return Vec::new();
+    }
+    let mut problems = Vec::new();
+    let (flat, origin) = spec.unrolled(1);
+    let expected = brute(&flat);
+    let mut got = Classes::new();
+    for pair in &outcome.pairs {
+        let tag = pair.tag.map_or("MAY", Tag::name).to_owned();
+        got.insert((pair.kind.name().to_owned(), pair.first.op.index(), pair.second.op.index()), tag);
+    }
+    let _ = origin;
+    problems.extend(differences("pair", &expected, &got));
+    // The findings are the unordered ones, and no others.
+    let mut told = Classes::new();
+    for finding in outcome.findings.iter().filter(|f| f.carried.is_none()) {
+        let (Some(kind), Some(second)) = (finding.kind, finding.second) else { continue };
+        let tag = match finding.code {
+            "ORD001" => "UNSYNC",
+            "ORD002" => "QUEUE-ORDER-ONLY",
+            code => code,
+        };
+        let key = (kind.name().to_owned(), finding.first.op.index(), second.op.index());
+        if spec.body.is_none() || expected.contains_key(&key) {
+            told.insert(key, tag.to_owned());
+        }
+    }
+    let unordered: Classes =
+        expected.iter().filter(|(_, tag)| *tag != "OK").map(|(k, t)| (k.clone(), t.clone())).collect();
+    // Behind a loop, what later iterations leave unordered is told as well.
+    if spec.body.is_none() {
+        problems.extend(differences("finding", &unordered, &told));
+    } else {
+        problems.extend(loop_differences(spec, &unordered, &outcome));
+    }
+    if spec.body.is_none() {
+        problems.extend(redundant(spec, &outcome));
+    }
+    let deadlock = flat.reachable(None, false).contains(&false);
+    if spec.body.is_none() && spec.is_monotone() && deadlock != has("ORD014") {
+        problems.push(format!("deadlock: brute force {deadlock}"));
+    }
+    problems
+}
+
+/// Pairs of the body in three iterations.
+fn loop_differences(spec: &Spec, in_first: &Classes, outcome: &bir_order::Outcome) -> Vec<String> {
+    let (flat, origin) = spec.unrolled(3);
+    let stuck = |flat: &Spec| flat.reachable(None, false).contains(&false);
+    if stuck(&flat) || stuck(&spec.unrolled(1).0) {
+        return Vec::new();
+    }
+    let (start, end) = spec.body.unwrap();
+    let mut expected = Classes::new();
+    for ((kind, a, b), class) in brute(&flat) {
+        let ((one, i), (other, j)) = (origin[a], origin[b]);
+        if class == "OK" || !(start..end).contains(&one) || !(start..end).contains(&other) {
+            continue;
+        }
+        let key = (kind.clone(), one, other);
+        if i == j && (i == 0 || in_first.contains_key(&key)) {
+            continue;
+        }
+        let key = (format!("{kind} {}", j - i), one, other);
+        let worst = expected.get(&key).is_some_and(|before| before == "UNSYNC");
+        if !worst {
+            expected.insert(key, class);
+        }
+    }
+    let mut got = Classes::new();
+    for finding in &outcome.findings {
+        let (Some(kind), Some(second), Some(carried)) = (finding.kind, finding.second, finding.carried)
+        else {
+            continue;
+        };
+        if carried.tag != Tag::BackEdgeOnly {
+            let key = (
+                format!("{} {}", kind.name(), carried.distance),
+                finding.first.op.index(),
+                second.op.index(),
+            );
+            got.insert(key, carried.tag.name().to_owned());
+        }
+    }
+    differences("loop", &expected, &got)
+}
+
+/// A redundant wait may be left out: nothing changes.
+fn redundant(spec: &Spec, outcome: &bir_order::Outcome) -> Vec<String> {
+    let before = spec.before(false);
+    let mut problems = Vec::new();
+    for wait in &outcome.redundant {
+        let mut less = spec.clone();
+        less.ops[wait.op.index()].waits.remove(wait.wait as usize);
+        if less.before(false) != before {
+            problems.push(format!("wait {} of op {} is not redundant", wait.wait, wait.op.index()));
+        }
+    }
+    problems
+}
+
+fn run(flavour: Flavour, default: u64) {
+    let count = std::env::var("BIR_ORDER_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(default);
+    let first = std::env::var("BIR_ORDER_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    for seed in first..first + count {
+        let spec = random(seed, flavour);
+        if disagreements(&spec).is_empty() {
+            continue;
+        }
+        let mut least = spec;
+        while let Some(less) = smaller(&least).into_iter().find(|less| !disagreements(less).is_empty()) {
+            least = less;
+        }
+        let ops: Vec<String> = least.ops.iter().enumerate().map(|(at, op)| format!("{at}: {op:?}")).collect();
+        panic!(
+            "{flavour:?} program {seed}: {}\nstreams {} body {:?}\n{}",
+            disagreements(&least).join("\n"),
+            least.streams,
+            least.body,
+            ops.join("\n")
+        );
+    }
+}
+
+#[test]
+fn programs_of_growing_counts() {
+    run(Flavour::Plain, 600);
+}
+
+#[test]
+fn programs_of_all_modes() {
+    run(Flavour::Modes, 300);
+}
+
+#[test]
+fn programs_with_loops() {
+    run(Flavour::Loop, 300);
+}
