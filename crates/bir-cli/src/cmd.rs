@@ -9,6 +9,7 @@ mod man;
 pub(crate) mod neff;
 mod objdump;
 mod order;
+mod order_package;
 mod roundtrip;
 mod show;
 mod stats;
