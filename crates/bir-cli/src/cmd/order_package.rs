@@ -135,7 +135,7 @@ impl Answer {
         let codes = if codes.is_empty() { "no findings".to_owned() } else { codes.join(", ") };
         writeln!(
             sink,
-            "{file}VERDICT: {} ({codes}; {} instructions, {} accesses)",
+            "{file}{} ({codes}; {} instructions, {} accesses)",
             self.verdict.name(),
             summary["instructions"],
             summary["accesses"]
