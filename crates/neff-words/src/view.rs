@@ -141,7 +141,13 @@ fn core_stats(package: &Package, program: &Program, generation: Generation, at: 
         }
     }
     let moved = moved.into_iter().map(|(place, (read, written))| Moved { place, read, written }).collect();
-    CoreStats { name: core.name.clone(), engines, lines, moved, semaphores: semaphores.into_values().collect() }
+    CoreStats {
+        name: core.name.clone(),
+        engines,
+        lines,
+        moved,
+        semaphores: semaphores.into_values().collect(),
+    }
 }
 
 fn used(all: &mut BTreeMap<u32, SemaphoreStats>, id: u32) -> &mut SemaphoreStats {
@@ -154,9 +160,10 @@ fn place(space: Space<'_>, graph: &Graph) -> String {
         Space::Psum => "PSUM".into(),
         Space::Shared(name) => name.to_owned(),
         Space::Scratchpad(area) => format!("scratchpad {area}"),
-        Space::Private(id) => {
-            graph.definition.variable(id).map_or_else(|| format!("variable {id}"), |(name, _)| name.to_owned())
-        }
+        Space::Private(id) => graph
+            .definition
+            .variable(id)
+            .map_or_else(|| format!("variable {id}"), |(name, _)| name.to_owned()),
     }
 }
 
@@ -168,7 +175,11 @@ impl Stats {
             let words: usize = core.engines.iter().map(|engine| engine.words).sum();
             let _ = writeln!(out, "{}: {words} words", core.name);
             for engine in core.engines.iter().filter(|engine| engine.words > 0) {
-                let _ = writeln!(out, "  {:10} {:>8} words, {} of them wait", engine.engine, engine.words, engine.waits);
+                let _ = writeln!(
+                    out,
+                    "  {:10} {:>8} words, {} of them wait",
+                    engine.engine, engine.words, engine.waits
+                );
                 let mut opcodes: Vec<_> = engine.opcodes.iter().collect();
                 opcodes.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), **name));
                 rows(&mut out, top, &opcodes, |(name, count)| format!("    {count:>8}  {name}"));
@@ -265,7 +276,8 @@ pub fn show(package: &Package, program: &Program, generation: Generation, name: 
     let mut shown = Vec::new();
     for (core, graph) in program.cores.iter().zip(&package.graphs) {
         for stream in &core.engines {
-            let of_word = word.filter(|(of, _)| *of == stream.name).and_then(|(_, at)| stream.debug.instruction(at));
+            let of_word =
+                word.filter(|(of, _)| *of == stream.name).and_then(|(_, at)| stream.debug.instruction(at));
             for at in stream.debug.backend.entries() {
                 let is_asked = of_word.is_some_and(|word| word.entry.id == at.entry.id);
                 if is_asked || matches(name, &at.entry.name) {
@@ -277,7 +289,13 @@ pub fn show(package: &Package, program: &Program, generation: Generation, name: 
     shown
 }
 
-fn show_one(graph: &Graph, core: &Core, stream: &EngineStream, at: Entry<'_>, generation: Generation) -> Shown {
+fn show_one(
+    graph: &Graph,
+    core: &Core,
+    stream: &EngineStream,
+    at: Entry<'_>,
+    generation: Generation,
+) -> Shown {
     let entry = at.entry;
     let own: Vec<usize> =
         (0..stream.len()).filter(|word| stream.debug.words.get(*word) == Some(&Some(entry.id))).collect();
@@ -312,7 +330,11 @@ fn show_word(graph: &Graph, stream: &EngineStream, all: &[StreamWord], at: usize
     let touches = match word.decode().body {
         Body::PseudoDmaDirect2d(dma) => {
             let next = all.get(at + 1).map(|next| next.decode().body);
-            access::moves(&dma, next.as_ref().filter(|next| matches!(next, Body::PseudoDmaExt(_))), &graph.definition)
+            access::moves(
+                &dma,
+                next.as_ref().filter(|next| matches!(next, Body::PseudoDmaExt(_))),
+                &graph.definition,
+            )
         }
         _ => access::touches(&word.word, &word.binding()).unwrap_or_default(),
     };
@@ -322,12 +344,19 @@ fn show_word(graph: &Graph, stream: &EngineStream, all: &[StreamWord], at: usize
             let (rows, span) = (piece.partitions.first().unwrap_or(0), piece.bytes.span());
             let rows = rows..rows + piece.partitions.count();
             match touch.space {
-                Space::Sb | Space::Psum => format!("[{}..{}) bytes [{:#x}..{:#x})", rows.start, rows.end, span.start, span.end),
+                Space::Sb | Space::Psum => {
+                    format!("[{}..{}) bytes [{:#x}..{:#x})", rows.start, rows.end, span.start, span.end)
+                }
                 _ => format!(" bytes [{:#x}..{:#x})", span.start, span.end),
             }
         });
         let inexact = if touch.exact { "" } else { " at most" };
-        format!("{} {verb} {}{}{inexact}", touch.operand, place(touch.space, graph), spans.collect::<Vec<_>>().join(", "))
+        format!(
+            "{} {verb} {}{}{inexact}",
+            touch.operand,
+            place(touch.space, graph),
+            spans.collect::<Vec<_>>().join(", ")
+        )
     });
     ShownWord {
         index: at,
@@ -401,7 +430,11 @@ fn matches(pattern: &str, name: &str) -> bool {
 
 impl Display for Shown {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} on {} of {}, {} (id {})", self.instruction, self.engine, self.core, self.kind, self.id)?;
+        writeln!(
+            f,
+            "{} on {} of {}, {} (id {})",
+            self.instruction, self.engine, self.core, self.kind, self.id
+        )?;
         for (what, text) in &self.origin {
             writeln!(f, "  {what:10} {text}")?;
         }
@@ -458,7 +491,11 @@ pub struct Side<'a> {
 pub fn diff(before: Side<'_>, after: Side<'_>) -> Vec<Change> {
     let mut changes = Vec::new();
     compare("header", header(before.package), header(after.package), &mut changes);
-    for (what, list) in [("variable", variables as fn(&Package) -> Vec<(String, String)>), ("queue", queues), ("member", members)] {
+    for (what, list) in [
+        ("variable", variables as fn(&Package) -> Vec<(String, String)>),
+        ("queue", queues),
+        ("member", members),
+    ] {
         compare(what, list(before.package), list(after.package), &mut changes);
     }
     compare("instruction", instructions(before), instructions(after), &mut changes);
@@ -495,7 +532,10 @@ fn header(package: &Package) -> Vec<(String, String)> {
     if let Some(header) = &package.header {
         facts.push(("features".into(), header.features().join(", ")));
         facts.push(("lnc_size".into(), header.lnc_size.to_string()));
-        facts.push(("neff_version".into(), format!("{}.{}", header.neff_version_major, header.neff_version_minor)));
+        facts.push((
+            "neff_version".into(),
+            format!("{}.{}", header.neff_version_major, header.neff_version_minor),
+        ));
     }
     facts
 }
@@ -520,7 +560,12 @@ fn queues(package: &Package) -> Vec<(String, String)> {
     let all = package.graphs.iter().flat_map(|graph| {
         graph.definition.dma_queue.iter().map(move |(name, queue)| {
             let owner = queue.owner.as_deref().unwrap_or("nobody");
-            let text = format!("{} of {owner}, {} queues, semaphores {:?}", queue.kind, queue.num_queues.unwrap_or(1), queue.semaphore_set);
+            let text = format!(
+                "{} of {owner}, {} queues, semaphores {:?}",
+                queue.kind,
+                queue.num_queues.unwrap_or(1),
+                queue.semaphore_set
+            );
             (format!("{} {name}", graph.name), text)
         })
     });
@@ -530,7 +575,8 @@ fn queues(package: &Package) -> Vec<(String, String)> {
 fn members(package: &Package) -> Vec<(String, String)> {
     let is_compared = |member: &&neff::Member| !member.kind.name().starts_with("debug-");
     let all = package.members.iter().filter(is_compared);
-    all.map(|member| (member.name.clone(), format!("{}, {} bytes", member.kind.name(), member.size))).collect()
+    all.map(|member| (member.name.clone(), format!("{}, {} bytes", member.kind.name(), member.size)))
+        .collect()
 }
 
 /// Instructions in the order of their streams, with their words; words without an instruction stand for themselves.

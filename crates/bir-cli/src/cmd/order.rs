@@ -150,7 +150,10 @@ impl Opts {
     /// Checks packages: the words that ship, all cores of each together.
     fn packages(&self, inputs: &[Input], context: &Context) -> Result<Status> {
         if let Some(other) = inputs.iter().find(|input| !input.is_package()) {
-            return Err(Fault::new(format!("{} is no package; check packages and modules apart", other.name)));
+            return Err(Fault::new(format!(
+                "{} is no package; check packages and modules apart",
+                other.name
+            )));
         }
         if context.form() == Form::Sarif {
             return Err(Fault::new("SARIF points into text; of packages there are text and JSON"));

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use bir::diag::Severity;
 use bir_order::{Explanation, Options, Party, Step, Tag, Verdict, explain};
-use neff_words::order::{Checked, Line, Origin, Place};
 use neff_words::order;
+use neff_words::order::{Checked, Line, Origin, Place};
 use serde_json::{Value, json};
 
 use crate::input::Input;
@@ -54,7 +54,8 @@ pub(crate) fn check(input: &Input, request: &Request<'_>, context: &Context) -> 
     }
     answer.lines = checked.said();
     for line in &mut answer.lines {
-        let is_denied = |code: &String| code == line.code || code == "warnings" && line.severity == Severity::Warning;
+        let is_denied =
+            |code: &String| code == line.code || code == "warnings" && line.severity == Severity::Warning;
         if request.deny.iter().any(is_denied) {
             line.severity = Severity::Error;
         }
@@ -220,7 +221,9 @@ fn explained(checked: &Checked<'_>, one: &str, other: &str) -> Result<(String, V
                 let how = match step {
                     Step::Stream => "is followed on its engine by".to_owned(),
                     Step::Transfer => "starts".to_owned(),
-                    Step::Wait(counter) => format!("brings {}, for which waits", checked.counter_name(*counter)),
+                    Step::Wait(counter) => {
+                        format!("brings {}, for which waits", checked.counter_name(*counter))
+                    }
                     Step::Drain => "is waited for by the drain".to_owned(),
                 };
                 text += &format!("    {how}\n  {}\n", checked.who(*party));

@@ -97,8 +97,9 @@ impl Opts {
         for name in names {
             let found = neff_words::view::show(&package, &program, generation, name);
             if found.is_empty() {
-                return Err(Fault::new(format!("{}: no instruction is called {name}", input.name))
-                    .note("`bir objdump` lists them; a word is called by its stream and number, as in sg00/PE#5"));
+                return Err(Fault::new(format!("{}: no instruction is called {name}", input.name)).note(
+                    "`bir objdump` lists them; a word is called by its stream and number, as in sg00/PE#5",
+                ));
             }
             shown.extend(found);
         }

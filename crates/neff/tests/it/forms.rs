@@ -240,8 +240,7 @@ fn what_is_wrong_is_found() {
     assert_eq!(pe(&|body| body.truncate(11 * 64)), ["NEFF-18"]);
     assert_eq!(pe(&|body| body.push(0)), ["NEFF-16"]);
 
-    let missing =
-        with(&|members: &mut Members| members.retain(|(name, _)| name != "sg00/identity.npy"));
+    let missing = with(&|members: &mut Members| members.retain(|(name, _)| name != "sg00/identity.npy"));
     assert_eq!(missing, ["NEFF-08"]);
     let stray = with(&|members: &mut Members| members.push(("stray".into(), vec![1])));
     assert_eq!(stray, [""; 0], "members that nothing names are worth a note");
