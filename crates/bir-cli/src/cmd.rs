@@ -16,6 +16,7 @@ mod man;
 mod mem;
 mod objdump;
 mod order;
+mod order_package;
 mod roundtrip;
 mod show;
 mod stats;

@@ -222,6 +222,11 @@ impl Input {
         Fault::new(format!("{} looks like {looks}, which this command does not read", self.name))
     }
 
+    /// Whether it is a package, or the payload of one.
+    pub(crate) fn is_package(&self) -> bool {
+        crate::package::begins_like_one(&self.bytes[..self.bytes.len().min(4096)])
+    }
+
     /// The content.
     pub(crate) fn text(&self) -> &[u8] {
         &self.bytes

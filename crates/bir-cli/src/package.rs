@@ -10,7 +10,7 @@ use tpb_isa::{Generation, StreamWord};
 
 use crate::cmd::neff::fault;
 use crate::input::{Input, Kind};
-use crate::report::{Context, Result};
+use crate::report::{Context, Fault, Result};
 use crate::streams::{Annotation, Annotations, Bytes, Stream};
 
 /// Whether a file that begins like this is a package: with its header, or a payload alone, compressed or not.
@@ -77,6 +77,28 @@ pub(crate) fn streams(input: &Input, target: Option<Generation>, context: &Conte
         }
     }
     Ok(streams)
+}
+
+/// A package with its words, for commands that say something of both.
+pub(crate) struct Loaded {
+    pub(crate) package: Package,
+    pub(crate) program: Program,
+    pub(crate) generation: Generation,
+}
+
+/// Reads a package and its words.
+pub(crate) fn load(input: &Input, context: &Context) -> Result<Loaded> {
+    let limits = Limits::default();
+    let stop = |error: neff::Error| fault(&input.name, &error);
+    let container = Container::open(input.text()).map_err(stop)?;
+    let package = Package::load(&container, &limits, false).map_err(stop)?;
+    context.findings(&input.name, &package.findings);
+    let program = Program::load(&container, &package, &limits, true).map_err(stop)?;
+    let generation = neff_words::generation(&package).ok_or_else(|| {
+        let target = package.kelf.target.as_deref().unwrap_or_default();
+        Fault::new(format!("{}: the target of its words is not known: {target:?}", input.name))
+    })?;
+    Ok(Loaded { package, program, generation })
 }
 
 /// The words of an engine of a core.

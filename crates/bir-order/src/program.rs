@@ -496,6 +496,16 @@ impl Program {
         self.accesses.len() + self.transfer_accesses.len()
     }
 
+    /// The transfers that an operation starts.
+    pub fn transfers(&self, op: OpId) -> impl Iterator<Item = TransferId> {
+        self.transfers_of(op.0).map(|transfer| TransferId(transfer as u32))
+    }
+
+    /// The waits of an operation.
+    pub fn waits(&self, op: OpId) -> &[Wait] {
+        self.waits_of(op.0)
+    }
+
     pub(crate) fn waits_of(&self, op: u32) -> &[Wait] {
         &self.waits[self.range(op, |op| op.waits, self.waits.len())]
     }

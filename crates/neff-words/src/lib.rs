@@ -3,12 +3,17 @@
 //!
 //! The crate `neff` knows packages and not words, `tpb-isa` words and not packages. [`Program`] is both together:
 //! the streams of each core with their debug information. [`note`] says what the numbers in a word stand for, [`check`]
-//! what is wrong with words, [`features`] what they need of a loader.
+//! what is wrong with words, [`features`] what they need of a loader. [`access`] says what a word touches, [`flow`] how
+//! streams run, and [`order`] checks the order of what ships.
 
+pub mod access;
 mod address;
 pub mod check;
 pub mod features;
+pub mod flow;
 pub mod note;
+pub mod order;
+pub mod view;
 
 use std::collections::HashMap;
 

@@ -106,7 +106,7 @@ pub(crate) fn queue(definition: &Definition, key: EngineKey, semaphore: u8) -> O
 pub(crate) fn records<'a>(
     graph: &'a Graph,
     key: EngineKey,
-    queue: &'a str,
+    queue: &str,
     block: u32,
 ) -> impl Iterator<Item = &'a DmaRecord> {
     let own = graph.engine(key).map(|part| part.manifest.dma.as_slice()).unwrap_or_default();

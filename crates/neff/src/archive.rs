@@ -85,7 +85,7 @@ pub struct PayloadFacts {
 }
 
 enum Source<'a> {
-    Gzip(BufReader<GzDecoder<&'a [u8]>>),
+    Gzip(Box<BufReader<GzDecoder<&'a [u8]>>>),
     Plain(&'a [u8]),
 }
 
@@ -123,7 +123,9 @@ impl<'a> Archive<'a> {
     /// When it is neither gzip nor tar.
     pub fn new(payload: &'a [u8], limits: &'a Limits) -> Result<Archive<'a>, Error> {
         let source = match Compression::of(payload).ok_or(Error::PayloadKind)? {
-            Compression::Gzip => Source::Gzip(BufReader::with_capacity(1 << 16, GzDecoder::new(payload))),
+            Compression::Gzip => {
+                Source::Gzip(Box::new(BufReader::with_capacity(1 << 16, GzDecoder::new(payload))))
+            }
             Compression::None => Source::Plain(payload),
         };
         Ok(Archive {

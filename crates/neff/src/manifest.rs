@@ -453,6 +453,13 @@ impl Definition {
     }
 }
 
+impl DmaRecord {
+    /// The semaphore that counts completions, where it is given as a number.
+    pub fn semaphore_id(&self) -> Option<u64> {
+        self.semaphore.as_ref().and_then(Value::as_u64)
+    }
+}
+
 impl EngineFile {
     /// Names of the function sets of Activation.
     pub fn function_sets(&self) -> Option<Vec<&str>> {

@@ -93,6 +93,14 @@ const STAGES: &[Stage] = &[
         shows: "The kernel as BIR, for all the other commands.",
         command: &["klr", "lower", "KERNEL", "-o", "DIR/softmax.json"],
     },
+    Stage {
+        shows: "A package as it ships, for two cores: whether a device can load it.",
+        command: &["neff", "check", "--device", "trn2", "DIR/product.neff"],
+    },
+    Stage {
+        shows: "One instruction of it: its words, and where they come from.",
+        command: &["show", "DIR/product.neff", "store", "--max", "1", "-q"],
+    },
 ];
 
 impl Opts {
@@ -108,6 +116,8 @@ impl Opts {
         let kernel = self.dir.join(KERNEL);
         let bytes = klr::encode(&klr::sample::softmax(&klr::Arena::new()));
         Output::file(&kernel)?.write_with(|sink| sink.write_all(&bytes))?;
+        let package = neff::sample::package(2);
+        Output::file(&self.dir.join("product.neff"))?.write_with(|sink| sink.write_all(&package))?;
         let (path, kernel) = (path.display().to_string(), kernel.display().to_string());
         say(&format!("{ABOUT}\nIt is in {path}.\n"))?;
         for stage in STAGES {

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Status;
+use super::order_package::{self, Request};
 use crate::findings::{self, RuleText, Sources};
 use crate::input::Input;
 use crate::output::OutputOpt;
@@ -28,12 +29,16 @@ use crate::report::{Context, Fault, Form, Result};
 ///
 /// The verdict is CLEAN (exit status 0), FINDINGS when there is an error (1), or UNDECIDED when something depends on
 /// values that are only known at run time (3). `bir explain ORD001` says more about a code.
+///
+/// Of a NEFF package the instruction words themselves are checked, those of all its cores together: what ships rather than
+/// what was meant. Its outputs are read when a core has come to its end, so a store that nothing waits for is found too.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   $ bir order dump.json
   $ bir order --explain load_x mm0 dump.json
   $ bir order --cores core0.json core1.json
+  $ bir order model.neff
   $ bir order --format json dump.json | jq -c 'select(.code == \"ORD001\")'")]
 pub(crate) struct Opts {
     /// Input files; none or `-` for standard input. May be compressed with gzip or zstd
@@ -90,6 +95,9 @@ struct Group {
 impl Opts {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
         let inputs = Input::all(&self.inputs, context)?;
+        if inputs.iter().any(Input::is_package) {
+            return self.packages(&inputs, context);
+        }
         let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
         let mut loaded = Vec::with_capacity(inputs.len());
         for input in &inputs {
@@ -137,6 +145,46 @@ impl Opts {
         // The program ends here: giving back large modules piece by piece would only take time.
         std::mem::forget(loaded);
         Ok(if self.explain.is_some() { Status::Clean } else { status })
+    }
+
+    /// Checks packages: the words that ship, all cores of each together.
+    fn packages(&self, inputs: &[Input], context: &Context) -> Result<Status> {
+        if let Some(other) = inputs.iter().find(|input| !input.is_package()) {
+            return Err(Fault::new(format!(
+                "{} is no package; check packages and modules apart",
+                other.name
+            )));
+        }
+        if context.form() == Form::Sarif {
+            return Err(Fault::new("SARIF points into text; of packages there are text and JSON"));
+        }
+        let request = Request {
+            options: Options {
+                assume_queue_order: self.assume_queue_order,
+                strict: self.strict,
+                all: self.all,
+                redundant: self.redundant,
+                ..Options::default()
+            },
+            deny: &self.deny,
+            explain: self.explain.as_deref().and_then(|names| Some((&**names.first()?, &**names.get(1)?))),
+            max: self.max,
+        };
+        let mut answers = Vec::new();
+        let mut status = Status::Clean;
+        for input in inputs {
+            let answer = order_package::check(input, &request, context)?;
+            status = match (status, answer.verdict) {
+                (Status::Found, _) | (_, Verdict::Findings) => Status::Found,
+                (Status::Undecided, _) | (_, Verdict::Undecided) => Status::Undecided,
+                _ => Status::Clean,
+            };
+            answers.push(answer);
+        }
+        self.output.create()?.write_with(|sink| {
+            answers.iter().try_for_each(|answer| answer.put(sink, context.format, answers.len() > 1))
+        })?;
+        Ok(status)
     }
 
     fn check(&self, files: &str, modules: &[&Module], context: &Context) -> Result<Checks> {

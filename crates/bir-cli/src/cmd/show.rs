@@ -9,6 +9,7 @@ use bir_view::show::ShowOptions;
 use super::Status;
 use crate::input::{Input, InputOpt};
 use crate::output::OutputOpt;
+use crate::package::{self, Loaded};
 use crate::report::{Context, Fault, Format, Result, not_found};
 
 /// Show everything about an instruction, tensor, queue, semaphore or register
@@ -19,6 +20,9 @@ use crate::report::{Context, Fault, Format, Result, not_found};
 ///
 /// NAME is a name; `block#7`, the instruction with index 7 of a block; `name@2`, the second of equal names; a pattern
 /// with * and ?; or `semaphore:8` and `event:3`.
+///
+/// Of a NEFF package: an instruction, or that of a word as in `sg00/PE#5`, with its words, what they touch, where it comes
+/// from up to the line of the model, and its dependencies before and after reduction.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -44,6 +48,9 @@ pub(crate) struct Opts {
 impl Opts {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
         let (input, names) = self.input(context)?;
+        if input.is_package() {
+            return self.package(&input, names, context);
+        }
         let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
         let loaded = input.module(&options, context)?;
         context.oddities(&input.name, input.text(), &loaded.oddities, false);
@@ -80,6 +87,40 @@ impl Opts {
             context.hint(&format!("{left} more fit; --max 0 shows all"));
         }
         std::mem::forget(loaded);
+        Ok(Status::Clean)
+    }
+
+    /// Shows instructions of a package.
+    fn package(&self, input: &Input, names: &[String], context: &Context) -> Result<Status> {
+        let Loaded { package, program, generation } = package::load(input, context)?;
+        let mut shown = Vec::new();
+        for name in names {
+            let found = neff_words::view::show(&package, &program, generation, name);
+            if found.is_empty() {
+                return Err(Fault::new(format!("{}: no instruction is called {name}", input.name)).note(
+                    "`bir objdump` lists them; a word is called by its stream and number, as in sg00/PE#5",
+                ));
+            }
+            shown.extend(found);
+        }
+        let most = if self.max == 0 { usize::MAX } else { self.max };
+        let left = shown.len().saturating_sub(most);
+        shown.truncate(most);
+        self.output.create()?.write_with(|sink| {
+            for (i, each) in shown.iter().enumerate() {
+                match context.format {
+                    Format::Text => write!(sink, "{}{each}", if i == 0 { "" } else { "\n" })?,
+                    _ => {
+                        serde_json::to_writer(&mut *sink, each)?;
+                        writeln!(sink)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        if left > 0 {
+            context.hint(&format!("{left} more fit; --max 0 shows all"));
+        }
         Ok(Status::Clean)
     }
 

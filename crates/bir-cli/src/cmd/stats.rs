@@ -3,8 +3,9 @@
 use bir_json::{ReadOptions, Unresolved};
 
 use super::Status;
-use crate::input::InputOpt;
+use crate::input::{Input, InputOpt};
 use crate::output::OutputOpt;
+use crate::package::{self, Loaded};
 use crate::report::{Context, Format, Result};
 
 /// Count what a module is made of, how often it runs, and what it keeps where
@@ -14,6 +15,8 @@ use crate::report::{Context, Format, Result};
 ///
 /// Runs are counted for one call of a function: trip counts of the loops around an instruction, multiplied. Loops that
 /// end by a run-time value, and lowered loops, have no known trip count.
+///
+/// Of a NEFF package: words by engine, opcode and source line, what transfers move, and the use of semaphores.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,6 +35,9 @@ pub(crate) struct Opts {
 impl Opts {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
         let input = self.input.open(context)?;
+        if input.is_package() {
+            return self.package(&input, context);
+        }
         let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
         let loaded = input.module(&options, context)?;
         context.oddities(&input.name, input.text(), &loaded.oddities, false);
@@ -46,6 +52,20 @@ impl Opts {
         })?;
         // The program ends here: giving back a large module piece by piece would only take time.
         std::mem::forget(loaded);
+        Ok(Status::Clean)
+    }
+
+    /// Counts the words of a package.
+    fn package(&self, input: &Input, context: &Context) -> Result<Status> {
+        let Loaded { package, program, generation } = package::load(input, context)?;
+        let stats = neff_words::view::stats(&package, &program, generation);
+        self.output.create()?.write_with(|sink| match context.format {
+            Format::Text => write!(sink, "{}", stats.text(self.top)),
+            _ => {
+                serde_json::to_writer_pretty(&mut *sink, &stats)?;
+                writeln!(sink)
+            }
+        })?;
         Ok(Status::Clean)
     }
 }

@@ -174,3 +174,32 @@ fn the_disassembly_of_the_producer_has_a_line_for_each_word() {
     let lines = program.cores[0].engine(Engine::PE).unwrap().assembly.clone().unwrap();
     assert_eq!(lines, ["one", "two"]);
 }
+
+#[test]
+fn differences_are_told_by_instruction() {
+    let (old, new) =
+        (load(&sample::package(1)), load(&changed("sg00/Pool.bin", |bytes| bytes[5 * 64 + 8] = 1)));
+    let side = |loaded: &'static (Package, Program)| neff_words::view::Side {
+        package: &loaded.0,
+        program: &loaded.1,
+        generation: Generation::V3,
+    };
+    let (old, new): (&'static _, &'static _) = (Box::leak(Box::new(old)), Box::leak(Box::new(new)));
+    assert_eq!(neff_words::view::diff(side(old), side(old)), []);
+    let changes = neff_words::view::diff(side(old), side(new));
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    let text = changes[0].to_string();
+    assert!(
+        text.starts_with("~ instruction sg00/Pool store\n    - PSEUDO_DMA_DIRECT2D  wait sem4>=2"),
+        "{text}"
+    );
+    assert!(text.contains("    + PSEUDO_DMA_DIRECT2D  wait sem4>=1"), "{text}");
+}
+
+#[test]
+fn counts_at_the_end_are_those_of_the_words() {
+    let (package, program) = load(&sample::package(1));
+    let stats = neff_words::view::stats(&package, &program, Generation::V3);
+    let last: Vec<_> = stats.cores[0].semaphores.iter().map(|used| (used.id, used.last)).collect();
+    assert_eq!(last, [(4, 2), (5, 4), (8, 16), (24, 16), (25, 16), (26, 16), (27, 16)]);
+}

@@ -5,6 +5,8 @@ use sha2::Digest;
 
 use crate::common::*;
 
+type Members = Vec<(String, Vec<u8>)>;
+
 fn kinds(package: &Package, kind: Kind) -> Vec<&str> {
     package.members.iter().filter(|member| member.kind == kind).map(|member| &*member.name).collect()
 }
@@ -209,15 +211,15 @@ fn padding_is_expected_and_rubbish_is_not() {
 
 #[test]
 fn what_is_wrong_is_found() {
-    let with = |change: &dyn Fn(&mut Vec<(String, Vec<u8>)>)| {
+    let with = |change: &dyn Fn(&mut Members)| {
         let mut members = one_core();
         change(&mut members);
         codes(&wrapped(&members))
     };
     assert_eq!(with(&|_| {}), [""; 0]);
-    assert_eq!(with(&|members: &mut Vec<_>| edit(members, "info.json", "product", "other")), ["NEFF-05"]);
+    assert_eq!(with(&|members: &mut Members| edit(members, "info.json", "product", "other")), ["NEFF-05"]);
     let definition = |from: &'static str, to: &'static str| {
-        with(&move |members: &mut Vec<_>| edit(members, "sg00/def.json", from, to))
+        with(&move |members: &mut Members| edit(members, "sg00/def.json", from, to))
     };
     assert_eq!(definition("\"var_id\": 4", "\"var_id\": 3"), ["NEFF-10"]);
     assert_eq!(definition("\"var_id\": 4", "\"var_id\": 40"), ["NEFF-10"]);
@@ -231,22 +233,21 @@ fn what_is_wrong_is_found() {
     assert_eq!(definition("\"neff_features\": []", "\"neff_features\": [\"neff_feature_vnc\"]"), ["NEFF-21"]);
 
     let pe = |change: &dyn Fn(&mut Vec<u8>)| {
-        with(&|members: &mut Vec<(String, Vec<u8>)>| {
+        with(&|members: &mut Members| {
             change(&mut members.iter_mut().find(|(name, _)| name == "sg00/PE.bin").unwrap().1);
         })
     };
     assert_eq!(pe(&|body| body.truncate(11 * 64)), ["NEFF-18"]);
     assert_eq!(pe(&|body| body.push(0)), ["NEFF-16"]);
 
-    let missing =
-        with(&|members: &mut Vec<(String, Vec<u8>)>| members.retain(|(name, _)| name != "sg00/identity.npy"));
+    let missing = with(&|members: &mut Members| members.retain(|(name, _)| name != "sg00/identity.npy"));
     assert_eq!(missing, ["NEFF-08"]);
-    let stray = with(&|members: &mut Vec<(String, Vec<u8>)>| members.push(("stray".into(), vec![1])));
+    let stray = with(&|members: &mut Members| members.push(("stray".into(), vec![1])));
     assert_eq!(stray, [""; 0], "members that nothing names are worth a note");
     let records = r#""dma":[{"id":1,"queue":"q","desc":[{"from":"x","to":"nothing","from_steps":[1],"from_sizes":[4],"to_steps":[1],"to_sizes":[4]}]},
         {"id":2,"desc":{"from":"x","to":"y","from_steps":[1,2],"from_sizes":[4],"to_steps":[1],"to_sizes":[4]}},
         {"id":3,"desc":{"from":"x","to":"y","from_steps":[1,1,1,1,1],"from_sizes":[1,1,1,1,1]}}]"#;
-    let found = with(&|members: &mut Vec<_>| edit(members, "sg00/PE.json", "\"dma\":[]", records));
+    let found = with(&|members: &mut Members| edit(members, "sg00/PE.json", "\"dma\":[]", records));
     assert_eq!(found, ["NEFF-12", "NEFF-13"]);
 }
 

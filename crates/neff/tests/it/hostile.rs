@@ -249,8 +249,7 @@ fn what_is_no_package_is_told_apart() {
     assert!(fault(b"hello").contains("5 bytes"));
     assert!(fault(&[0; 5000]).contains("pkg_version is 0"));
     assert!(fault(&[1; 5000]).contains("pkg_version"));
-    let mut header = Header::default();
-    header.data_size = 4;
+    let header = Header { data_size: 4, ..Header::default() };
     assert_eq!(fault(&[&header.write()[..], b"what"].concat()), "the payload is neither gzip nor tar");
     assert!(fault(&[&header.write()[..], &[0x1f, 0x8b, 8, 0]].concat()).contains("gzip payload is damaged"));
 }
