@@ -536,7 +536,7 @@ mod tests {
         };
         assert_eq!(kept(&[0, 1, 2]), [0, 1, 2]);
         assert_eq!(kept(&[2, 0, 1, 3]), [0, 1, 3]);
-        assert_eq!(kept(&[]), []);
+        assert!(kept(&[]).is_empty());
         assert_eq!(kept(&[3, 2, 1]).len(), 1);
     }
 }
