@@ -10,7 +10,9 @@ mod fill;
 mod isa;
 mod json;
 mod klr;
+mod klr_lower;
 mod model;
+mod neff;
 mod op_info;
 mod roles;
 mod rules;
@@ -69,6 +71,8 @@ const GENERATORS: &[(&str, Generator)] = &[
     ("fill", fill::generate),
     ("isa", isa::generate),
     ("klr", klr::generate),
+    ("klr_lower", klr_lower::generate),
+    ("neff", neff::generate),
 ];
 
 /// The first lines of every generated file.

@@ -9,12 +9,14 @@ mod graph;
 mod klr;
 mod man;
 mod mem;
+pub(crate) mod neff;
 mod objdump;
 mod roundtrip;
 mod show;
 mod stats;
+mod verify;
 
-use crate::report::{Context, Result};
+use crate::report::{Context, Fault, Form, Result};
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -26,9 +28,11 @@ pub(crate) enum Command {
     Mem(mem::Opts),
     Diff(diff::Opts),
     Graph(graph::Opts),
+    Neff(neff::Opts),
     Objdump(objdump::Opts),
     Asm(asm::Opts),
     Klr(klr::Opts),
+    Verify(verify::Opts),
     Completions(completions::Opts),
     Man(man::Opts),
 }
@@ -54,6 +58,9 @@ impl Status {
 
 impl Command {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
+        if context.form() == Form::Sarif && !matches!(self, Command::Verify(_)) {
+            return Err(Fault::new("SARIF is a form for what checkers find; this command has text and json"));
+        }
         match self {
             Command::Demo(opts) => opts.run(context),
             Command::Roundtrip(opts) => opts.run(context),
@@ -63,9 +70,11 @@ impl Command {
             Command::Mem(opts) => opts.run(context),
             Command::Diff(opts) => opts.run(context),
             Command::Graph(opts) => opts.run(context),
+            Command::Neff(opts) => opts.run(context),
             Command::Objdump(opts) => opts.run(context),
             Command::Asm(opts) => opts.run(context),
             Command::Klr(opts) => opts.run(context),
+            Command::Verify(opts) => opts.run(context),
             Command::Completions(opts) => opts.run(),
             Command::Man(opts) => opts.run(),
         }

@@ -149,6 +149,11 @@ fn compression(bytes: &[u8]) -> Option<Compression> {
 impl Input {
     /// Opens a file.
     pub(crate) fn file(path: &Path, context: &Context) -> Result<Input> {
+        Input::new(path.display().to_string(), Input::bytes_of(path, context)?)
+    }
+
+    /// The content of a file as it lies there.
+    fn bytes_of(path: &Path, context: &Context) -> Result<Bytes> {
         let name = path.display().to_string();
         let _progress = context.progress(format!("reading {name}"));
         let fault = |error: &io::Error| Fault::io("read", &name, error);
@@ -162,11 +167,15 @@ impl Input {
         } else {
             Bytes::Held(held(file, MAX_HELD).map_err(|error| fault(&error))?)
         };
-        Input::new(name, bytes)
+        Ok(bytes)
     }
 
     /// Reads standard input.
-    fn stdin(context: &Context) -> Result<Input> {
+    pub(crate) fn stdin(context: &Context) -> Result<Input> {
+        Input::new("<stdin>".into(), Input::stdin_bytes(context)?)
+    }
+
+    fn stdin_bytes(context: &Context) -> Result<Bytes> {
         let stdin = io::stdin();
         if stdin.is_terminal() {
             context.hint("reading from standard input; end it with Ctrl-D");
@@ -174,7 +183,7 @@ impl Input {
         let name = "<stdin>";
         let _progress = context.progress("reading standard input".into());
         let bytes = held(stdin.lock(), MAX_HELD).map_err(|error| Fault::io("read", name, &error))?;
-        Input::new(name.into(), Bytes::Held(bytes))
+        Ok(Bytes::Held(bytes))
     }
 
     fn new(name: String, bytes: Bytes) -> Result<Input> {
@@ -183,6 +192,28 @@ impl Input {
             Ok(inflated) => Ok(Input { name, bytes: Bytes::Held(inflated) }),
             Err(error) => Err(Fault::io("decompress", &name, &error)),
         }
+    }
+
+    /// Opens a package. The gzip around a payload is the reader's own business; what is around a package is taken off.
+    pub(crate) fn package(path: Option<&Path>, context: &Context) -> Result<Input> {
+        let (name, bytes) = match path {
+            Some(path) if path != Path::new("-") => {
+                (path.display().to_string(), Input::bytes_of(path, context)?)
+            }
+            _ => ("<stdin>".into(), Input::stdin_bytes(context)?),
+        };
+        let mut head = [0; 1024];
+        let is_payload = matches!(compression(&bytes), Some(Compression::Gzip)) && {
+            let mut decoder = flate2::bufread::GzDecoder::new(&bytes[..]);
+            decoder.read_exact(&mut head).is_err() || Kind::of(&head) != Kind::Neff
+        };
+        if is_payload { Ok(Input { name, bytes }) } else { Input::new(name, bytes) }
+    }
+
+    /// Holds all that a reader gives.
+    pub(crate) fn held(name: String, reader: impl Read) -> Result<Input> {
+        let bytes = held(reader, MAX_HELD).map_err(|error| Fault::io("read", &name, &error))?;
+        Ok(Input { name, bytes: Bytes::Held(bytes) })
     }
 
     /// The fault that the input is of another kind than the command reads.

@@ -1,9 +1,11 @@
 //! The `bir` program: options that all commands share, and what becomes of a command's result.
 
 mod cmd;
+mod findings;
 mod input;
 mod map;
 mod output;
+mod package;
 mod progress;
 mod report;
 mod streams;

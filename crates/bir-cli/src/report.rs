@@ -13,7 +13,7 @@ use bir_view::Paint;
 pub(crate) struct GlobalOpts {
     /// Form of the output
     #[arg(long, global = true, value_enum, default_value = "text", help_heading = "Global options")]
-    format: Format,
+    format: Form,
     /// Colours in messages and text
     #[arg(long, global = true, value_enum, default_value = "auto", help_heading = "Global options")]
     color: When,
@@ -25,12 +25,33 @@ pub(crate) struct GlobalOpts {
     verbose: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+/// Form of the output of most commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     /// For people.
     Text,
     /// For programs; the form is stable.
     Json,
+}
+
+/// Form of the output of any command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Form {
+    /// For people.
+    Text,
+    /// For programs; the form is stable.
+    Json,
+    /// SARIF 2.1.0, for editors and code hosts; of commands that check.
+    Sarif,
+}
+
+/// How a word is coloured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tone {
+    Error,
+    Warning,
+    Note,
+    Frame,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -51,6 +72,7 @@ enum Verbosity {
 /// How the program was asked to speak.
 pub(crate) struct Context {
     pub(crate) format: Format,
+    form: Form,
     verbosity: Verbosity,
     color: bool,
     /// Of the output; `None` when that depends on where it goes.
@@ -85,6 +107,8 @@ enum At {
     Text { line: usize, column: usize },
     /// Byte, and the byte at which the excerpt starts.
     Byte { at: usize, start: usize },
+    /// Not known, or of no use.
+    Somewhere,
 }
 
 /// A part of a line, and the column of the place in it, from 0.
@@ -124,6 +148,13 @@ impl Fault {
         let mut fault = Fault::new(message);
         fault.at = Some(Spot::of_bytes(file, bytes, offset, path));
         fault
+    }
+
+    /// Something that is wrong with a value of a file, wherever its bytes are.
+    pub(crate) fn in_value(mut self: Box<Self>, file: &str, path: &str) -> Box<Fault> {
+        self.at =
+            Some(Spot { file: file.to_owned(), at: At::Somewhere, path: path.to_owned(), excerpt: None });
+        self
     }
 
     /// Says the way to the value, where the reader knows it better than a look at the text does.
@@ -230,7 +261,7 @@ impl Spot {
 
 /// Text from a document or the system as a message may show it: nothing that moves a cursor, and no names of a
 /// megabyte.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     const SHOWN: usize = 400;
     const EACH_END: usize = 120;
     let chars = printable(text.as_bytes());
@@ -272,12 +303,30 @@ impl Context {
             When::Never => (false, Some(false)),
             When::Auto => (may && io::stderr().is_terminal(), (!may).then_some(false)),
         };
+        let format = if opts.format == Form::Text { Format::Text } else { Format::Json };
         let verbosity = match (opts.quiet, opts.verbose) {
             (true, _) => Verbosity::Quiet,
             (_, true) => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        Context { format: opts.format, verbosity, color, color_output }
+        Context { format, form: opts.format, verbosity, color, color_output }
+    }
+
+    /// The form of the output that was asked for.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// A word of the output, coloured.
+    pub(crate) fn out(&self, tone: Tone, text: &str) -> String {
+        let style = match tone {
+            Tone::Error => ERROR,
+            Tone::Warning => WARNING,
+            Tone::Note => NOTE,
+            Tone::Frame => FRAME,
+        };
+        let color = self.color_output.unwrap_or_else(|| io::stdout().is_terminal());
+        if color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     /// How the text of a command may look, on a terminal or elsewhere.
@@ -302,10 +351,10 @@ impl Context {
         let mut text = self.styled(ERROR, "error:") + " " + &clean(&fault.message) + "\n";
         if let Some(Spot { file, at, path, excerpt }) = &fault.at {
             let (place, number) = match at {
-                At::Text { line, column } => (format!(":{line}:{column}"), line),
-                At::Byte { at, start } => (format!(", byte {at}"), start),
+                At::Text { line, column } => (format!(":{line}:{column}"), line.to_string()),
+                At::Byte { at, start } => (format!(", byte {at}"), start.to_string()),
+                At::Somewhere => (String::new(), " ".to_owned()),
             };
-            let number = number.to_string();
             let margin = " ".repeat(number.len());
             let (arrow, bar) = (self.styled(FRAME, "-->"), self.styled(FRAME, "|"));
             let _ = writeln!(text, "{margin} {arrow} {}{place}", clean(file));
@@ -370,6 +419,22 @@ impl Context {
         if !self.is_quiet() {
             say(&format!("{} {text}\n", self.styled(NOTE, "note:")));
         }
+    }
+
+    /// Says what is odd about a package: warnings, with `-v` notes as well.
+    pub(crate) fn findings(&self, file: &str, findings: &[neff::Finding]) {
+        let least = if self.is_verbose() { neff::Severity::Note } else { neff::Severity::Warning };
+        let mut said = String::new();
+        for finding in findings.iter().filter(|finding| !self.is_quiet() && finding.severity >= least) {
+            let label = match finding.severity {
+                neff::Severity::Note => self.styled(NOTE, "note:"),
+                _ => self.styled(WARNING, "warning:"),
+            };
+            let member = finding.member.as_ref().map_or(String::new(), |member| format!("{member}: "));
+            let text = format!("{member}{} [{}]", finding.message, finding.code);
+            let _ = writeln!(said, "{label} {}: {}", clean(file), clean(&text));
+        }
+        say(&said);
     }
 
     fn styled(&self, style: Style, text: &str) -> String {

@@ -9,7 +9,8 @@ use std::str::FromStr;
 use flate2::read::MultiGzDecoder;
 use tpb_isa::{Engine, Generation};
 
-use crate::input::Kind;
+use crate::input::{Input, Kind};
+use crate::package;
 use crate::report::{Context, Fault, Result};
 
 /// The words of one engine, not yet read.
@@ -94,8 +95,13 @@ pub(crate) struct TargetOpt {
 /// Name of the file in a folder of streams that says which instruction each word belongs to.
 pub(crate) const INDEX: &str = "index.json";
 
-/// Opens what `path` names, or standard input: a stream, or a folder of streams.
-pub(crate) fn open(path: Option<&Path>, context: &Context) -> Result<Vec<Stream>> {
+/// Opens what `path` names, or standard input: a stream, a folder of streams, or a package. `target` is what the user
+/// says the words are for.
+pub(crate) fn open(
+    path: Option<&Path>,
+    target: Option<Generation>,
+    context: &Context,
+) -> Result<Vec<Stream>> {
     let (name, reader): (String, Box<dyn Read>) = match path.filter(|path| *path != Path::new("-")) {
         None => {
             let stdin = io::stdin();
@@ -114,6 +120,14 @@ pub(crate) fn open(path: Option<&Path>, context: &Context) -> Result<Vec<Stream>
             (name, Box::new(file))
         }
     };
+    let (start, reader) = peek(reader).map_err(|error| Fault::io("read", &name, &error))?;
+    if package::begins_like_one(&start) {
+        let input = match path.filter(|path| *path != Path::new("-")) {
+            Some(path) => Input::package(Some(path), context)?,
+            None => Input::held(name, reader)?,
+        };
+        return package::streams(&input, target, context);
+    }
     let stem = path.and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
     Ok(vec![words(name, stem.as_deref(), reader)?])
 }
@@ -166,7 +180,9 @@ fn words(file: String, stem: Option<&str>, reader: Box<dyn Read>) -> Result<Stre
     };
     if !matches!(kind, Kind::Words | Kind::Binary) {
         let message = format!("{file} looks like {}, which this command does not read", kind.describe());
-        return Err(Fault::new(message).note("expected a stream of 64-byte words, or a folder of streams"));
+        return Err(
+            Fault::new(message).note("expected a stream of 64-byte words, a folder of streams, or a package")
+        );
     }
     let engine = stem.and_then(Engine::from_name);
     let name = engine.map_or_else(|| stem.unwrap_or("stream").to_owned(), |engine| engine.name().to_owned());

@@ -8,6 +8,7 @@ mod duplicates;
 mod expr;
 mod instruction;
 mod legacy;
+mod names;
 mod oddities;
 mod operand;
 mod resolve;
@@ -26,7 +27,8 @@ pub use oddities::{Oddities, Oddity, OddityKind};
 use crate::error::{ReadError, ReadErrorKind, Result};
 use crate::lexer::Lexer;
 use duplicates::Duplicates;
-use resolve::{RawEdge, SymMap};
+use names::{InstNames, SymMap};
+use resolve::RawEdge;
 
 /// What to do with a reference to an object that does not exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -186,7 +188,7 @@ pub(crate) struct Reader<'a> {
     /// Searches for the place of a name that were made.
     searches: usize,
     /// Instructions of the function or queue that is read, by name.
-    inst_names: resolve::InstNames,
+    inst_names: InstNames,
     /// Operands of the function or queue that is read, by their text.
     accesses: accesses::Accesses<'a>,
     /// Dependencies by name, for pass 2.
@@ -282,7 +284,7 @@ impl<'a> Reader<'a> {
             inst_table: SymMap::default(),
             pending: Vec::new(),
             searches: 0,
-            inst_names: resolve::InstNames::default(),
+            inst_names: InstNames::default(),
             accesses: accesses::Accesses::default(),
             edges: Vec::new(),
             edge_extras: Vec::new(),
@@ -332,11 +334,12 @@ impl<'a> Reader<'a> {
         let start = self.lexer.pos();
         // The first key of importance tells: a wrapper has `module`, a bare module has `functions`.
         let (mut bare, mut wrapped) = (false, false);
-        self.each_member(|r, key, _| {
-            r.again |= wrapped && key == "module";
+        let mut beside: Vec<(Cow<'_, str>, usize)> = Vec::new();
+        self.each_member(|r, key, at| {
             match &*key {
                 "functions" if !wrapped => bare = true,
-                "module" if !wrapped => {
+                "module" => {
+                    r.again |= wrapped;
                     wrapped = true;
                     r.lexer.peek();
                     let module = r.lexer.pos();
@@ -345,10 +348,16 @@ impl<'a> Reader<'a> {
                         return Err(ReadErrorKind::MissingKey("functions").at(module));
                     }
                 }
-                _ => r.lexer.skip_value()?,
+                _ => {
+                    beside.push((key, at));
+                    r.lexer.skip_value()?;
+                }
             }
             Ok(!bare)
         })?;
+        if wrapped {
+            self.members_beside_the_module(&beside);
+        }
         if bare {
             self.lexer.seek(start);
             self.lexer.set_depth(0);
@@ -357,6 +366,17 @@ impl<'a> Reader<'a> {
             return Err(ReadErrorKind::MissingKey("functions").at(start));
         }
         Ok(wrapped)
+    }
+
+    /// A wrapper says nothing but which member the module is; what else stands in it is not kept.
+    fn members_beside_the_module(&mut self, members: &[(Cow<'_, str>, usize)]) {
+        let mut keys = hashbrown::HashSet::new();
+        for (key, at) in members {
+            self.again |= !keys.insert(key);
+            self.oddity(OddityKind::UnknownMember, *at, || {
+                format!("unknown member `{key}` beside `module`; it is not kept")
+            });
+        }
     }
 
     /// Whether the object at an offset has a key.

@@ -6,6 +6,7 @@ mod expr;
 mod header;
 mod object;
 mod out;
+mod parallel;
 
 use std::io;
 
@@ -42,6 +43,8 @@ pub struct WriteOptions {
     pub drop_unknown: bool,
     /// Write `{"module": ...}` around the module.
     pub wrap: bool,
+    /// Threads that may write at once, the caller's included; 0 is as good as 1. The text does not depend on it.
+    pub threads: usize,
 }
 
 /// The module that is written, where to, and how.
@@ -50,16 +53,13 @@ pub(crate) struct Writer<'a, 'w> {
     pub(crate) module: &'a Module,
     pub(crate) drop_unknown: bool,
     accesses: accesses::Accesses,
+    threads: usize,
 }
 
 impl<'a, 'w> Writer<'a, 'w> {
-    fn new(
-        module: &'a Module,
-        sink: &'w mut dyn io::Write,
-        style: Style,
-        drop_unknown: bool,
-    ) -> Writer<'a, 'w> {
-        Writer { out: Out::new(sink, style), module, drop_unknown, accesses: Default::default() }
+    fn new(module: &'a Module, sink: &'w mut dyn io::Write, options: &WriteOptions) -> Writer<'a, 'w> {
+        let WriteOptions { style, drop_unknown, threads, .. } = *options;
+        Writer { out: Out::new(sink, style), module, drop_unknown, accesses: Default::default(), threads }
     }
 }
 
@@ -75,7 +75,7 @@ impl<'a, 'w> Writer<'a, 'w> {
 /// assert_eq!(text, b"{\n  \"arch\": \"gen3\",\n  \"functions\": [],\n  \"version\": 2\n}");
 /// ```
 pub fn write(module: &Module, sink: &mut dyn io::Write, options: &WriteOptions) -> io::Result<()> {
-    let mut writer = Writer::new(module, sink, options.style, options.drop_unknown);
+    let mut writer = Writer::new(module, sink, options);
     if options.wrap {
         writer.out.open(b'{');
         writer.out.separate(true);
@@ -92,7 +92,8 @@ pub fn write(module: &Module, sink: &mut dyn io::Write, options: &WriteOptions) 
 /// An expression as a free-form value.
 pub(crate) fn expr_value(module: &Module, id: bir::ids::ExprId) -> bir::Value {
     let mut text = Vec::new();
-    let mut writer = Writer::new(module, &mut text, Style::Compact, false);
+    let options = WriteOptions { style: Style::Compact, ..WriteOptions::default() };
+    let mut writer = Writer::new(module, &mut text, &options);
     writer.expr(id);
     writer.out.finish().expect("writing to memory does not fail");
     crate::value::parse_value(&text).expect("the writer gives JSON")

@@ -49,7 +49,13 @@ pub(crate) fn findings(
         let info = rule.info();
         let of_rule = info.severity(options.strict);
         let severity = severity.map_or(of_rule, |severity| severity.min(of_rule));
-        let mut finding = Diagnostic::new(severity, info.id, place, oddity.message.clone());
+        let mut message = oddity.message.clone();
+        if oddity.kind == OddityKind::MisplacedNull
+            && let Some(ty) = type_of_key(module, place.inst(), &message)
+        {
+            message = format!("{message}: type must be {ty}, but is null");
+        }
+        let mut finding = Diagnostic::new(severity, info.id, place, message);
         if severity == of_rule {
             let text = info.diag.first().copied().unwrap_or_default();
             finding.vendor = Some(Vendor { code: info.vendor_code().into(), text: text.into() });
@@ -57,4 +63,26 @@ pub(crate) fn findings(
         found.push(finding);
     }
     found
+}
+
+/// The type of the key that a message quotes, as the JSON library of the reference would call it.
+fn type_of_key(module: &Module, inst: Option<InstId>, message: &str) -> Option<&'static str> {
+    let key = message.split('`').nth(1)?;
+    let op = module[inst?].op.fields();
+    let spec = op.and_then(|op| op.specs().iter().find(|spec| spec.key == key));
+    let ty = spec.map_or("", |spec| spec.ty);
+    let ty = ty.strip_prefix("maybe_affine<").map_or(ty, |inner| inner.trim_end_matches('>'));
+    Some(match ty {
+        "bool" => "boolean",
+        "string" => "string",
+        _ if ty.starts_with("enum:") || ty.starts_with("name-ref:") => "string",
+        _ if ty.starts_with("list<") || ty.starts_with('[') => "array",
+        _ if ty.starts_with("record:") => "object",
+        "" => match key {
+            "engine_id" | "scheduled_start" | "scheduled_end" => "number",
+            "name" | "engine" | "opcode" | "origin" => "string",
+            _ => return None,
+        },
+        _ => "number",
+    })
 }

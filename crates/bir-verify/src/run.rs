@@ -42,7 +42,8 @@ impl Outcome {
 ///
 /// ```
 /// use bir_verify::{Options, verify};
-/// let outcome = verify(&bir::sample::module(), &Options::default());
+/// let module = bir::sample::matmul_softmax(&bir::sample::Tiles::default());
+/// let outcome = verify(&module, &Options::default());
 /// assert_eq!(outcome.count(bir::diag::Severity::Error), 0);
 /// ```
 pub fn verify(module: &Module, options: &Options) -> Outcome {

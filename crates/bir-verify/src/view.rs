@@ -218,6 +218,10 @@ impl<'m> Operand<'m> {
             Argument::PhysicalAp(arg) if !dynamic => {
                 i64::try_from(arg.offset).map_or(Start::Unknown, Start::At)
             }
+            // Which rows an index tensor names is not known; IND-03 looks at their bounds.
+            Argument::PhysicalAp(_) if inst.has_rare() && !inst.rare().indirection_ins.is_empty() => {
+                Start::Unknown
+            }
             _ => match cx.footprints.offsets(argument, axes) {
                 Some(offsets) => match offsets.as_constant() {
                     Some(at) => Start::At(at),

@@ -1,4 +1,5 @@
-//! Generates the NEFF feature bits of `bir-view`: those of module attributes, and those without one.
+//! Generates the NEFF feature bits: those of module attributes, and those without one. `bir-view` says which a module
+//! needs, `neff` which a package has.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -58,6 +59,13 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
     let mut out = header("enums.toml and spec/neff-features.toml");
     out.push_str("//! Feature bits of a NEFF, in ascending order.\n\nuse crate::features::KnownFeature;\n\n");
     let _ = writeln!(out, "pub(crate) const FEATURES: [KnownFeature; {}] = [", rows.len());
+    let mut names = header("enums.toml and spec/neff-features.toml");
+    names.push_str("//! Names of the feature bits of a NEFF, in ascending order.\n\n");
+    let _ = writeln!(names, "pub(crate) const FEATURES: [(u64, &str); {}] = [", rows.len());
+    for (bit, name, ..) in &rows {
+        let _ = writeln!(names, "({bit:#x}, {name:?}),");
+    }
+    names.push_str("];\n");
     for (bit, name, attribute, arch_min) in rows {
         let _ = writeln!(
             out,
@@ -65,5 +73,8 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
         );
     }
     out.push_str("];\n");
-    Ok(vec![Output { path: PathBuf::from("crates/bir-view/src/generated/features.rs"), text: out }])
+    Ok(vec![
+        Output { path: PathBuf::from("crates/bir-view/src/generated/features.rs"), text: out },
+        Output { path: PathBuf::from("crates/neff/src/generated/features.rs"), text: names },
+    ])
 }

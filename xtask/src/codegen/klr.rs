@@ -3,7 +3,7 @@
 //! One module for the Core schemas 2.24 and head, which differ in added fields only, one for each front-end tree and
 //! version, where one tag means different types, and the table that says which payload a file holds.
 
-mod names;
+pub(super) mod names;
 mod schema;
 
 use std::collections::BTreeMap;

@@ -68,6 +68,10 @@ const STAGES: &[Stage] = &[
         command: &["klr", "info", "KERNEL"],
     },
     Stage { shows: "Nothing in it that the backend would refuse.", command: &["klr", "lint", "KERNEL"] },
+    Stage {
+        shows: "The kernel as BIR, for all the other commands.",
+        command: &["klr", "lower", "KERNEL", "-o", "DIR/softmax.json"],
+    },
 ];
 
 impl Opts {
@@ -89,11 +93,7 @@ impl Opts {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),
                 "KERNEL" => kernel.clone(),
-                "DIR" => dir.clone(),
-                word => match word.strip_prefix("DIR/") {
-                    Some(file) => self.dir.join(file).display().to_string(),
-                    None => word.to_owned(),
-                },
+                word => word.replace("DIR", &dir),
             });
             let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
             say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;

@@ -3,6 +3,7 @@
 mod convert;
 mod info;
 mod lint;
+mod lower;
 mod print;
 
 use std::str::FromStr;
@@ -13,7 +14,7 @@ use super::Status;
 use crate::input::{Input, InputOpt, Kind};
 use crate::report::{Context, Fault, Result};
 
-/// Look at, check and convert KLR files, the kernel IR
+/// Look at, check, convert and lower KLR files, the kernel IR
 ///
 /// KLR is what the front end hands to the backend. A `.klr` file holds a kernel, as statements for each core or as the syntax tree of its source, or the name of another
 /// file. Reading is strict: what the format does not allow is an error with its byte and its place in the value.
@@ -23,7 +24,8 @@ Examples:
   $ bir klr info kernel.klr
   $ bir klr decode kernel.klr -o kernel.json
   $ bir klr encode kernel.json -o again.klr && cmp kernel.klr again.klr
-  $ bir klr lint --deny warnings kernel.klr")]
+  $ bir klr lint --deny warnings kernel.klr
+  $ bir klr lower kernel.klr -o module.json")]
 pub(crate) struct Opts {
     #[command(subcommand)]
     command: Command,
@@ -35,6 +37,7 @@ enum Command {
     Print(print::Opts),
     Decode(convert::DecodeOpts),
     Encode(convert::EncodeOpts),
+    Lower(lower::Opts),
     Lint(lint::Opts),
 }
 
@@ -45,6 +48,7 @@ impl Opts {
             Command::Print(opts) => opts.run(context),
             Command::Decode(opts) => opts.run(context),
             Command::Encode(opts) => opts.run(context),
+            Command::Lower(opts) => opts.run(context),
             Command::Lint(opts) => opts.run(context),
         }
     }

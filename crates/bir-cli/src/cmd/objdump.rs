@@ -17,16 +17,18 @@ use crate::streams::{self, Stream, TargetOpt};
 /// encoders write them unasked. Behind `;` stand the instruction that the word belongs to, its source line, and what is
 /// odd about it. `bir asm` turns the text into the same bytes again.
 ///
-/// IN is a stream, or a folder of streams as `bir encode` writes it; `index.json` in a folder gives names. Streams of any
-/// length are read in constant memory, compressed ones too.
+/// IN is a stream, a folder of streams as `bir encode` writes it, or a NEFF package. `index.json` in a folder gives names;
+/// a package gives names, source lines, and what the numbers in its words stand for. Streams of any length are read in
+/// constant memory, compressed ones too; those of a package are held.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   $ bir objdump --target trn2 PE.bin
+  $ bir objdump model.neff
   $ bir objdump --target trn2 --raw streams/ | less
   $ bir objdump --target trn2 --format json DVE.bin | jq -r .mnemonic | sort | uniq -c")]
 pub(crate) struct Opts {
-    /// Stream or folder of streams; none or `-` for standard input. A stream may be compressed with gzip or zstd
+    /// Stream, folder of streams or package; none or `-` for standard input. A stream may be compressed with gzip or zstd
     #[arg(value_name = "IN")]
     input: Option<PathBuf>,
     #[command(flatten)]
@@ -40,7 +42,7 @@ pub(crate) struct Opts {
 
 impl Opts {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
-        let mut streams = streams::open(self.input.as_deref(), context)?;
+        let mut streams = streams::open(self.input.as_deref(), self.target.target, context)?;
         let generations: Result<Vec<Generation>> =
             streams.iter().map(|stream| self.generation(stream)).collect();
         let generations = generations?;
@@ -89,6 +91,10 @@ fn put_text(
     options: &Options,
 ) -> io::Result<usize> {
     let mut text = Vec::with_capacity(2 * FLUSH);
+    if stream.engine.is_some_and(|engine| engine.name() != stream.name) {
+        // Cores of a package have streams of the same engines.
+        let _ = writeln!(text, "; {}", stream.name);
+    }
     put_header(&mut text, generation, stream.engine);
     let annotations = &mut stream.annotations;
     let mut comment = String::new();

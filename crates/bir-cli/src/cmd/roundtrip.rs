@@ -60,8 +60,13 @@ impl Opts {
     }
 
     fn write(&self, module: &Module, sink: &mut dyn Write) -> io::Result<()> {
-        let options =
-            WriteOptions { drop_unknown: self.drop_unknown, wrap: self.wrap, ..WriteOptions::default() };
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let options = WriteOptions {
+            drop_unknown: self.drop_unknown,
+            wrap: self.wrap,
+            threads,
+            ..WriteOptions::default()
+        };
         bir_json::write(module, sink, &options)?;
         sink.write_all(b"\n")
     }

@@ -9,6 +9,7 @@ use bir::{
     OpenEnum, Storage, Sym, Value,
 };
 
+use super::parallel::Weight;
 use super::{Object, Writer, key};
 use crate::value::write_value;
 
@@ -52,21 +53,20 @@ impl<'a> Writer<'a, '_> {
         }
     }
 
-    fn owned<T: Copy + 'a>(&mut self, list: &'a [T], item: impl Fn(&mut Self, T)) {
+    fn owned<T: Weight>(&mut self, list: &'a [T], item: impl for<'w> Fn(&mut Writer<'a, 'w>, T) + Sync) {
         self.out.open(b'[');
-        for (i, id) in list.iter().enumerate() {
-            self.out.separate(i == 0);
-            item(self, *id);
-            if self.out.failed() {
-                break;
-            }
+        if !self.shared(list, &item) {
+            self.elements(list, 0..list.len(), &item);
         }
         self.out.close(b']', list.is_empty());
     }
 
     /// Functions and blocks: what is called `main` first. spec: bir-json 2.3
-    fn main_first<T: Id>(&mut self, list: &'a [T], item: impl Fn(&mut Self, T))
-    where
+    fn main_first<T: Id + Weight>(
+        &mut self,
+        list: &'a [T],
+        item: impl for<'w> Fn(&mut Writer<'a, 'w>, T) + Sync,
+    ) where
         Module: NameOf<T>,
     {
         let main = self.module.names.get("main");

@@ -72,6 +72,16 @@ impl<'w> Out<'w> {
         Out { buffer: vec![0; BUFFER + SLACK], at: 0, flushes: 0, sink, error: None, indent: 0, indented }
     }
 
+    /// The same, with blanks at the start of a line.
+    pub(super) fn at_indent(mut self, indent: usize) -> Out<'w> {
+        self.indent = indent;
+        self
+    }
+
+    pub(super) fn style(&self) -> Style {
+        if self.indented { Style::Indented } else { Style::Compact }
+    }
+
     /// Hands over what is left. The first error of the sink comes out here.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         self.flush();

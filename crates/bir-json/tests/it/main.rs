@@ -9,4 +9,5 @@ mod forms;
 mod keys;
 mod number;
 mod property;
+mod threads;
 mod vectors;

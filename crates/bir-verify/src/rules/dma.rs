@@ -1,5 +1,495 @@
-//! DMA and queues: DMA, IND-02, IND-03, MX-24.
+//! DMA and queues: DMA, IND-02, IND-03, MX-24. Transposing transfers are in `dma_transpose`.
+
+use bir::OpenEnum;
+use bir::access::ApPair;
+use bir::diag::{Place, Severity};
+use bir::enums::{
+    AluOpType, CopyMode, DGEType, DMAQoSClass, Dtype, EngineType, InstructionType, TensorKind, TransposeOps,
+};
+use bir::expr::Expr;
+use bir::ids::{BlockId, ExprId, InstId, QueueId, Ref, Target as RefTarget};
+use bir::{Argument, Holder, Op};
+use hashbrown::HashMap;
 
 use super::Check;
+use crate::context::Cx;
+use crate::findings::Findings;
+use crate::ids::*;
+use crate::view::{Inst, Operand};
 
-pub(super) const CHECKS: &[Check] = &[];
+pub(super) const CHECKS: &[Check] = &[
+    Check::inst(&[DMA_01], queue),
+    Check::module(&[DMA_02], triggers),
+    Check::inst(&[DMA_03], qos),
+    Check::inst(&[DMA_04, DMA_17], generation),
+    Check::inst(&[DMA_05, DMA_15], counts),
+    Check::inst(&[DMA_07], accumulate),
+    Check::operand(&[DMA_08], stepped),
+    Check::inst(&[DMA_09, DMA_10], compute),
+    Check::inst(&[DMA_11], in_dynamic_loop),
+    Check::inst(&[DMA_12], vector_offset),
+    Check::inst(&[DMA_16], dynamic_shape),
+    Check::block(&[DMA_18], queue_instances),
+    Check::operand(&[IND_02, IND_03], indirect_rows),
+    Check::inst(&[MX_24], packed_types).for_ops(TRANSFERS),
+];
+
+/// Ops that move data by DMA and name operands.
+const TRANSFERS: &[InstructionType] = &[
+    InstructionType::Load,
+    InstructionType::Save,
+    InstructionType::DMACopy,
+    InstructionType::DMADescriptorCopy,
+    InstructionType::DMADescriptorCCE,
+    InstructionType::DMADescriptorTranspose,
+    InstructionType::DMADescriptorReplicate,
+];
+
+/// Queue and way of generating descriptors, of ops that have them.
+fn queue_of(op: &Op) -> Option<(Option<Ref<QueueId>>, DGEType)> {
+    Some(match op {
+        Op::DMACopy(op) => (op.queue, op.dge_type),
+        Op::DMATrigger(op) => (op.queue, op.dge_type),
+        Op::Load(op) => (op.queue, op.dge_type),
+        Op::Save(op) => (op.queue, op.dge_type),
+        Op::GenericIndirectLoad(op) => (op.queue, op.dge_type),
+        Op::IndirectLoad(op) => (op.queue, op.dge_type),
+        Op::GenericIndirectSave(op) => (op.queue, op.dge_type),
+        Op::IndirectSave(op) => (op.queue, op.dge_type),
+        Op::IndirectSaveAccumulate(op) => (op.queue, op.dge_type),
+        Op::ReadVarAddr(op) => (op.queue, op.dge_type),
+        _ => return None,
+    })
+}
+
+fn queue(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    if let Some((Some(queue), _)) = queue_of(inst.op())
+        && let RefTarget::Missing(name) = queue.target()
+    {
+        let name = cx.module.str(name);
+        let message = format!(
+            "queue {name} does not exist; the module has {}",
+            count(cx.module.queues().count(), "queue")
+        );
+        out.report(DMA_01, inst.place(), message).vendor("LNK022", format!("Queue {name} does not exist"));
+    }
+}
+
+/// `1 queue`, `2 queues`.
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// DMA-02: triggers name blocks of their queue, and a block has one trigger.
+fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
+    let mut of_block: HashMap<InstId, InstId> = HashMap::new();
+    for id in cx.module.insts() {
+        let Op::DMATrigger(op) = &cx.module[id].op else { continue };
+        for block in &op.dma_blocks {
+            let Some(block) = block.id() else {
+                let message = format!("starts {}, which does not exist", cx.ref_name(*block));
+                out.report(DMA_02, Place::of(id), message);
+                continue;
+            };
+            if cx.module[block].opcode() != InstructionType::DMABlock {
+                let message = format!("starts {}, which is no DMABlock", cx.name(block));
+                out.report(DMA_02, Place::of(id), message);
+                continue;
+            }
+            if let Some(first) = of_block.insert(block, id)
+                && first != id
+            {
+                let message = format!("starts {}, which {} starts too", cx.name(block), cx.name(first));
+                out.report(DMA_02, Place::of(id), message).related("the other trigger", Place::of(first));
+            }
+            let holder = cx.module.outermost(block);
+            if let (Holder::Queue(of_block), Some(of_trigger)) =
+                (holder, op.queue.and_then(|queue| queue.id()))
+                && of_block != of_trigger
+            {
+                let message = format!(
+                    "triggers on queue {} and starts {} of queue {}",
+                    cx.name(of_trigger),
+                    cx.name(block),
+                    cx.name(of_block)
+                );
+                out.report(DMA_02, Place::of(id), message);
+            }
+        }
+    }
+}
+
+fn qos(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let class = match inst.op() {
+        Op::DMACopy(op) => op.dma_qos,
+        Op::Load(op) => op.dma_qos,
+        Op::Save(op) => op.dma_qos,
+        _ => return,
+    };
+    if matches!(class, DMAQoSClass::Unassigned) || cx.level >= 40 {
+        return;
+    }
+    let message = format!(
+        "specifies DMA QoS class {}, which exists from arch 40 on; the module is for arch {}",
+        class.text(&cx.module.names),
+        cx.level
+    );
+    out.report(DMA_03, inst.place(), message).help("leave dma_qos out");
+}
+
+/// Whether an index operand moves an access of the instruction.
+fn is_indirect(inst: &Inst<'_>) -> bool {
+    inst.inst.has_rare() && !inst.inst.rare().indirection_ins.is_empty()
+}
+
+fn generation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let Some((_, dge)) = queue_of(inst.op()) else { return };
+    if dge == DGEType::HWDGE && cx.level < 30 {
+        let message = format!(
+            "descriptors by hardware (HWDGE) exist from arch 30 on; the module is for arch {}",
+            cx.level
+        );
+        out.report(DMA_17, inst.place(), message).help("use SWDGE, or static descriptors");
+    }
+    let engine = inst.engine;
+    let owns = matches!(engine, EngineType::SP | EngineType::Activation);
+    if dge == DGEType::HWDGE && engine.is_datapath() && !owns {
+        let message = format!(
+            "HWDGE from engine {}; the hardware generates descriptors for queues of SP and Activation only",
+            engine.text(&cx.module.names)
+        );
+        out.report(DMA_04, inst.place(), message).vendor("EDGE001", "Unexpected DGE mode");
+    }
+    if let Op::DMACopy(op) = inst.op() {
+        let accumulates = op.mode == CopyMode::Copy && op.cce_op != AluOpType::Bypass;
+        let what = match (is_indirect(inst), accumulates) {
+            (true, _) => "a gather or scatter",
+            (_, true) => "an accumulating copy",
+            _ if op.mode == CopyMode::CCE && matches!(dge, DGEType::HWDGE | DGEType::SWDGE) => {
+                let message =
+                    format!("a computing DMA has static descriptors, not {}", dge.text(&cx.module.names));
+                out.report(DMA_04, inst.place(), message);
+                return;
+            }
+            _ => return,
+        };
+        if dge == DGEType::HWDGE {
+            let message = format!("{what} needs descriptors by software (SWDGE), not HWDGE");
+            out.report(DMA_04, inst.place(), message).vendor("EDGE001", "Unsupported DGE Type");
+        }
+    }
+}
+
+/// Source and destination of a transfer with one of each.
+fn ends<'i, 'm>(inst: &'i Inst<'m>) -> Option<(&'i Operand<'m>, &'i Operand<'m>)> {
+    let (mut ins, mut outs) = (inst.ins(), inst.outs());
+    let (source, destination) = (ins.next()?, outs.next()?);
+    (ins.next().is_none() && outs.next().is_none()).then_some((source, destination))
+}
+
+fn counts(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let Op::DMACopy(op) = inst.op() else { return };
+    let Some((source, destination)) = ends(inst) else { return };
+    if source.argument.is_immediate()
+        || op.mode != CopyMode::Copy
+        || is_indirect(inst)
+        || source.dynamic
+        || destination.dynamic
+    {
+        return;
+    }
+    let (Some(reads), Some(writes)) = (source.elements(), destination.elements()) else { return };
+    if reads != writes {
+        let message = format!(
+            "reads {reads} elements {} and writes {writes} {}; a copy moves as many as it reads",
+            source.pattern_text(),
+            destination.pattern_text()
+        );
+        out.report(DMA_05, inst.place(), message);
+    } else if matches!(op.dge_type, DGEType::SWDGE | DGEType::HWDGE) {
+        let dims = |operand: &Operand<'_>| operand.pairs().map(|pair| pair.num).collect::<Vec<_>>();
+        let (from, to) = (dims(source), dims(destination));
+        if from != to {
+            let message = format!(
+                "the dimensions of source and destination differ: {from:?} and {to:?} elements; generated descriptors need \
+                 equal counts in each"
+            );
+            out.report(DMA_15, inst.place(), message).at_most(Severity::Warning);
+        }
+    }
+    let _ = cx;
+}
+
+fn accumulate(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let Op::IndirectSaveAccumulate(op) = inst.op() else { return };
+    let name = op.op.text(&cx.module.names);
+    match op.op {
+        AluOpType::Bypass | AluOpType::Add => {}
+        AluOpType::Min | AluOpType::Max => {
+            let message = format!(
+                "accumulates with {name}, which the verifier of the reference takes and its simulator does not"
+            );
+            out.report(DMA_07, inst.place(), message).at_most(Severity::Note);
+        }
+        _ => {
+            let message = format!("accumulates with {name}; an indirect save has bypass, add, min and max");
+            out.report(DMA_07, inst.place(), message)
+                .vendor("SIM102", format!("IndirectSaveAccumulate does not support {name}"));
+        }
+    }
+}
+
+/// DMA-08: legal, but worth a look.
+fn stepped(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+    if !operand.is_on_chip() {
+        return;
+    }
+    let (Some(pitch), Some(first)) = (operand.pitch(), operand.pattern.and_then(|ap| ap.get(0))) else {
+        return;
+    };
+    let rows = first.step / pitch;
+    if first.num > 1 && rows > 1 && first.step % pitch == 0 {
+        let message = format!(
+            "moves every {rows}. partition, {} of them; such transfers are legal, and were found unordered in compiled code",
+            first.num
+        );
+        out.report(DMA_08, inst.at(operand), message);
+    }
+}
+
+fn compute(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let (mode, op, constants, inputs) = match inst.op() {
+        Op::DMACopy(op) => (op.mode, op.cce_op, &op.constants, inst.inst.ins.len()),
+        _ => return,
+    };
+    let name = op.text(&cx.module.names);
+    if op != AluOpType::Bypass && mode != CopyMode::CCE && !is_indirect(inst) && op != AluOpType::Add {
+        let message = format!(
+            "cce_op {name} with mode {}; an operator needs mode CCE or an index operand",
+            mode.text(&cx.module.names)
+        );
+        out.report(DMA_10, inst.place(), message);
+    }
+    if mode == CopyMode::CCE {
+        if constants.len() != inputs {
+            let message = format!(
+                "has {} for {}; a computing DMA has one for each",
+                count(constants.len(), "constant"),
+                count(inputs, "input")
+            );
+            out.report(DMA_09, inst.place(), message);
+        }
+    } else if !matches!(op, AluOpType::Bypass | AluOpType::Add) {
+        let message = format!("reduces into the destination with {name}; bypass and add are sure to work");
+        out.report(DMA_09, inst.place(), message).at_most(Severity::Note);
+    }
+}
+
+/// Whether a dynamic loop is around.
+fn in_dynamic(cx: &Cx<'_>, inst: InstId) -> bool {
+    let mut holder = cx.module[cx.module[inst].block].holder;
+    while let Holder::Inst(outer) = holder {
+        if matches!(cx.module[outer].op, Op::DynamicForLoop(_) | Op::DoWhile(_)) {
+            return true;
+        }
+        holder = cx.module[cx.module[outer].block].holder;
+    }
+    false
+}
+
+fn in_dynamic_loop(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let Some((_, DGEType::None)) = queue_of(inst.op()) else { return };
+    if !in_dynamic(cx, inst.id) {
+        return;
+    }
+    for operand in &inst.operands {
+        let Some(set) = operand.set else { continue };
+        let kind = cx.module[set].kind;
+        if kind.is_some_and(|kind| kind != TensorKind::Internal) {
+            let message = format!(
+                "a static DMA in a dynamic loop names {}, of kind {}; there it may name internal tensors only",
+                cx.name(set),
+                kind.map_or("", |kind| kind.text(&cx.module.names))
+            );
+            out.report(DMA_11, inst.at(operand), message)
+                .help("generate the descriptors, or stage the tensor");
+        }
+    }
+}
+
+fn vector_offset(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let Op::DMACopy(op) = inst.op() else { return };
+    if !is_indirect(inst) || op.mode == CopyMode::Transpose {
+        return;
+    }
+    let moved = |operand: &&Operand<'_>| operand.dynamic;
+    for operand in inst.ins().chain(inst.outs()) {
+        let Some(memory) = operand.memory else { continue };
+        let name = memory.text(&cx.module.names);
+        if moved(&operand) && !operand.is_dram() {
+            let message = format!("the operand that indices move is in {name}; it must be in DRAM");
+            out.report(DMA_12, inst.at(operand), message);
+        } else if !moved(&operand) && !operand.is_sb() && inst.operands.iter().any(|o| moved(&o)) {
+            let message = format!("the operand that indices do not move is in {name}; it must be in SB");
+            out.report(DMA_12, inst.at(operand), message);
+        }
+    }
+    for indices in inst.list(bir::OperandList::IndirectionIns).filter(|indices| !indices.is_sb()) {
+        let Some(memory) = indices.memory else { continue };
+        let message = format!("the indices are in {}; they must be in SB", memory.text(&cx.module.names));
+        out.report(DMA_12, inst.at(indices), message);
+    }
+}
+
+fn dynamic_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let Op::DMACopy(op) = inst.op() else { return };
+    let generated = matches!(op.dge_type, DGEType::SWDGE | DGEType::HWDGE);
+    if !generated || !inst.operands.iter().any(|operand| operand.dynamic) || op.mode != CopyMode::Copy {
+        return;
+    }
+    for operand in inst.ins().chain(inst.outs()).filter(|operand| operand.is_access()) {
+        let Some(pattern) = operand.pattern else { continue };
+        let most = if is_indirect(inst) { 2 } else { 3 };
+        if pattern.len() < 2 || pattern.len() > most {
+            let message = format!(
+                "{} has {} pairs; a transfer with a dynamic offset has 2{}",
+                operand.pattern_text(),
+                pattern.len(),
+                if most == 3 { " or 3" } else { "" }
+            );
+            out.report(DMA_16, inst.at(operand), message);
+        }
+        if let Some(last) =
+            pattern.get(pattern.len().wrapping_sub(1)).filter(|last| last.num > 1 && last.step != 1)
+        {
+            let message =
+                format!("the last step of {} is {}; it must be 1", operand.pattern_text(), last.step);
+            out.report(DMA_16, inst.at(operand), message);
+        }
+    }
+}
+
+fn queue_instances(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+    let mut switched: HashMap<BlockId, InstId> = HashMap::new();
+    for id in &cx.module[block].instructions {
+        let inst = &cx.module[id];
+        let (queue, instance, switches) = match &inst.op {
+            Op::SwitchQueueInstance(op) => (op.queue, op.instance, true),
+            Op::ResetQueueInstance(op) => (op.queue, op.instance, false),
+            _ => continue,
+        };
+        let place = Place::of(id);
+        match queue.map(Ref::target) {
+            None => _ = out.report(DMA_18, place, "names no queue"),
+            Some(RefTarget::Missing(name)) => {
+                out.report(DMA_18, place, format!("queue {} does not exist", cx.module.str(name)));
+            }
+            Some(RefTarget::Found(_)) => {}
+        }
+        let queue = queue.and_then(|queue| queue.id());
+        match (queue, instance.map(Ref::target)) {
+            (_, None) => _ = out.report(DMA_18, place, "names no queue instance"),
+            (_, Some(RefTarget::Missing(name))) => {
+                out.report(DMA_18, place, format!("queue instance {} does not exist", cx.module.str(name)));
+            }
+            (Some(queue), Some(RefTarget::Found(instance))) => {
+                if cx.module[instance].holder != Holder::Queue(queue) {
+                    let message = format!("{} is no instance of queue {}", cx.name(instance), cx.name(queue));
+                    out.report(DMA_18, place, message);
+                }
+                if switches && let Some(first) = switched.insert(instance, id) {
+                    let message = format!("{} is switched to twice in one block", cx.name(instance));
+                    out.report(DMA_18, place, message).related("before by", Place::of(first));
+                }
+            }
+            (None, Some(_)) => {}
+        }
+        if switches && inst.operands().next().is_some() {
+            out.report(DMA_18, place, "has operands; it takes none");
+        }
+    }
+}
+
+/// Whether an index operand enters an expression.
+fn has_index(cx: &Cx<'_>, expr: ExprId) -> bool {
+    let node = cx.module.exprs.get(expr);
+    matches!(node, Expr::IndirectArg { .. }) || node.children().any(|child| has_index(cx, child))
+}
+
+fn indirect_rows(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+    let Argument::PhysicalAp(access) = operand.argument else { return };
+    let Some(info) = access.dynamic_ap_info.as_deref() else { return };
+    let mut terms =
+        info.aff_expr.iter().filter(|term| term.offset_expr.is_some_and(|expr| has_index(cx, expr)));
+    let Some(term) = terms.next() else { return };
+    let rows = i64::from(info.indirect_dim_max_index);
+    if rows <= 0 {
+        let message = format!(
+            "an index operand moves the access, and indirect_dim_max_index is {rows}; it must be the number of rows"
+        );
+        out.report(IND_02, inst.at(operand), message)
+            .vendor("NCC_IBIR030", "DynamicAPINFO::IndirectDimMaxIndex must be > 0");
+        return;
+    }
+    let (Some(coef), None) = (term.coef, terms.next()) else { return };
+    let elements = operand.loc.and_then(|loc| loc.dims.as_ref()?.product()?.checked_div(operand.size));
+    let (Some(elements), Some(pattern)) = (elements.and_then(|n| i64::try_from(n).ok()), operand.pattern)
+    else {
+        return;
+    };
+    // The axis of the rows does not add to them.
+    let axis = info.indirect_dim.ordinal().map(|at| at as usize);
+    let inner = |(at, pair): (usize, ApPair)| {
+        if Some(at) == axis { Some(0) } else { pair.num.checked_sub(1)?.checked_mul(pair.step) }
+    };
+    let largest =
+        pattern.iter().enumerate().map(inner).try_fold(0i64, |sum, last| sum.checked_add(last?.max(0)));
+    let offset = i64::try_from(access.offset).unwrap_or(0);
+    let base = if info.c == 0 { offset } else { info.c };
+    let last =
+        (rows - 1).checked_mul(coef).zip(largest).and_then(|(a, b)| a.checked_add(b)?.checked_add(base));
+    let Some(last) = last.filter(|last| *last >= elements) else { return };
+    let fits = coef.max(1);
+    let message = format!(
+        "out of bound: {rows} rows of {coef} elements are declared, which reach element {last}, and the location has {elements} \
+         ({} rows)",
+        elements / fits
+    );
+    out.report(IND_03, inst.at(operand), message)
+        .help(format!("set indirect_dim_max_index to {} at most", elements / fits));
+}
+
+fn is_packed(dtype: Option<Dtype>) -> bool {
+    matches!(dtype, Some(Dtype::Float4E2m1fnX4 | Dtype::Float8E4m3fnX4 | Dtype::Float8E5m2X4))
+}
+
+fn packed_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    if !inst.operands.iter().any(|operand| is_packed(operand.dtype)) {
+        return;
+    }
+    let (transposes, computes) = match inst.op() {
+        Op::DMACopy(op) => (
+            op.mode == CopyMode::Transpose || op.transpose_op != TransposeOps::None,
+            op.mode == CopyMode::CCE || op.cce_op != AluOpType::Bypass,
+        ),
+        Op::DMADescriptorTranspose(_) => (true, false),
+        Op::DMADescriptorCCE(op) => (false, op.op != AluOpType::Bypass),
+        _ => (false, false),
+    };
+    if transposes {
+        out.report(MX_24, inst.place(), "transposes elements of a type that packs four of them");
+    }
+    if computes {
+        out.report(MX_24, inst.place(), "computes with elements of a type that packs four of them");
+    }
+    if let Some((source, destination)) = ends(inst)
+        && source.dtype != destination.dtype
+    {
+        let message = format!(
+            "converts {} to {}; types that pack four elements are moved as they are",
+            source.dtype_text(cx),
+            destination.dtype_text(cx)
+        );
+        out.report(MX_24, inst.place(), message);
+    }
+}

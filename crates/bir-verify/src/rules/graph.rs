@@ -1,5 +1,262 @@
-//! Dependencies, branches, block ends and names: MOD-04 to MOD-07, DEP, CF.
+//! Names and dependencies: MOD-04 to MOD-07, DEP. What blocks and branches make is in `flow`.
+
+use bir::OpenEnum;
+use bir::diag::{Place, Severity};
+use bir::edges::{Edge, EdgeKind};
+use bir::geometry::{Footprint, Overlap};
+use bir::ids::{BlockId, FuncId, Id, InstId};
+use bir::operands::Access;
+use bir::{Holder, Sym, Value};
+use hashbrown::HashMap;
 
 use super::Check;
+use crate::context::Cx;
+use crate::findings::Findings;
+use crate::ids::*;
+use crate::view::{Inst, Unit};
 
-pub(super) const CHECKS: &[Check] = &[];
+pub(super) const CHECKS: &[Check] = &[
+    Check::inst(&[MOD_04], known),
+    Check::function(&[MOD_05], names),
+    Check::inst(&[MOD_06], edges),
+    Check::inst(&[MOD_07], schedule),
+    Check::inst(&[DEP_01], no_conflict),
+    Check::block(&[DEP_02], cycles),
+];
+
+fn known(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    if !inst.opcode.is_known() {
+        let message = format!("unknown instruction type {}", inst.op_name(cx));
+        out.report(MOD_04, inst.place(), message);
+    }
+}
+
+/// MOD-05: location names are unique in a function; a repeated instruction name is worth a note.
+fn names(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    let mut seen: HashMap<Sym, u32> = HashMap::new();
+    for loc in cx.module.locations_of(function) {
+        let name = cx.module[loc].name;
+        let times = seen.entry(name).or_default();
+        *times += 1;
+        if *times == 2 {
+            let message =
+                format!("two locations are called {}; references mean the first", cx.module.str(name));
+            out.report(MOD_05, Place::storage(loc), message);
+        }
+    }
+    let mut seen: HashMap<Sym, u32> = HashMap::new();
+    let mut repeated = None;
+    let mut extra = 0u64;
+    for inst in cx.module.insts_of(Holder::Function(function)) {
+        let times = seen.entry(cx.module[inst].name).or_default();
+        *times += 1;
+        if *times > 1 && cx.module[inst].name != Sym::EMPTY {
+            extra += 1;
+            repeated.get_or_insert(inst);
+        }
+    }
+    if let Some(first) = repeated {
+        let message = format!(
+            "the name {} stands before; {extra} instructions of the function repeat a name, which references cannot tell apart",
+            cx.name(first)
+        );
+        out.report(MOD_05, Place::of(first), message).at_most(Severity::Note).vendor("", "");
+    }
+}
+
+/// MOD-06: dependencies have a target that exists, another instruction, and a kind.
+fn edges(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let all = inst.inst.dependencies.iter().chain(inst.inst.loop_carried_dependencies.iter());
+    let carried_from = inst.inst.dependencies.len();
+    for (at, edge) in all.enumerate() {
+        let kind = edge.kind();
+        if kind == EdgeKind::INVALID || kind.name().is_none() {
+            let message = format!(
+                "the dependency on {} has the kind {kind:?}; kinds are Ordered, Anti, Output and Flow",
+                cx.name(edge.target())
+            );
+            out.report(MOD_06, inst.place(), message);
+        }
+        if edge.target() == inst.id && at < carried_from {
+            out.report(MOD_06, inst.place(), "depends on itself").vendor("", "this != former");
+        }
+    }
+    for missing in &inst.inst.rare().missing_edges {
+        let message = format!("depends on {}, and no instruction has this name", cx.module.str(missing.name));
+        out.report(MOD_06, inst.place(), message)
+            .vendor("", format!("Instruction with name {} not found", cx.module.str(missing.name)));
+    }
+}
+
+fn schedule(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let (start, end) = (inst.inst.scheduled_start, inst.inst.scheduled_end);
+    if end < start {
+        out.report(
+            MOD_07,
+            inst.place(),
+            format!("is scheduled to end in cycle {end}, before it starts in {start}"),
+        );
+    }
+}
+
+/// The loop-carried distance of an edge: 1 unless it says otherwise.
+fn distance(extras: &[Value]) -> Option<i64> {
+    match extras {
+        [] => Some(1),
+        [one] => one.as_i64().or_else(|| one.as_list()?.first()?.as_i64()),
+        _ => None,
+    }
+}
+
+/// DEP-01: a dependency on data that the two instructions do not share costs a semaphore for nothing.
+fn no_conflict(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    // Loop-carried ones need the places of another iteration; without loops around, those are the same.
+    for (edge, _) in inst.inst.dependencies.iter_with() {
+        needless(cx, inst, edge, out);
+    }
+    if inst.axes.is_empty() {
+        for (edge, extras) in inst.inst.loop_carried_dependencies.iter_with() {
+            if distance(extras).is_some() {
+                needless(cx, inst, edge, out);
+            }
+        }
+    }
+}
+
+/// Whether an instruction touches no more than what its operands say.
+fn is_plain(cx: &Cx<'_>, inst: InstId) -> bool {
+    let op = cx.module[inst].opcode();
+    cx.module[inst].body().is_empty()
+        && matches!(Unit::of(op), Unit::Engine | Unit::Dma)
+        && op != bir::enums::InstructionType::DMATrigger
+}
+
+type Touched = Vec<(Access, Footprint)>;
+
+/// What an instruction touches; `None` when that is not exactly known.
+fn exact(cx: &Cx<'_>, id: InstId) -> Option<Touched> {
+    let constant = |_: Sym| None::<i64>;
+    let mut touched = Vec::new();
+    for access in cx.footprints.accesses(&cx.module[id], &constant) {
+        if !access.footprint.exact {
+            return None;
+        }
+        touched.push((access.access, access.footprint));
+    }
+    Some(touched)
+}
+
+fn needless(cx: &Cx<'_>, inst: &Inst<'_>, edge: Edge, out: &mut Findings<'_>) {
+    let (kind, former) = (edge.kind(), edge.target());
+    let reads = |access: Access| access.may_read();
+    let writes = |access: Access| access.writes();
+    let (first, second): (&dyn Fn(Access) -> bool, &dyn Fn(Access) -> bool) = match kind {
+        EdgeKind::FLOW => (&writes, &reads),
+        EdgeKind::ANTI => (&reads, &writes),
+        EdgeKind::OUTPUT => (&writes, &writes),
+        _ => return,
+    };
+    if former.index() >= cx.module.inst_ids().len() || !is_plain(cx, inst.id) || !is_plain(cx, former) {
+        return;
+    }
+    let (Some(before), Some(after)) = (exact(cx, former), exact(cx, inst.id)) else { return };
+    if before.is_empty() || after.is_empty() {
+        return;
+    }
+    for (access, footprint) in before.iter().filter(|(access, _)| first(*access)) {
+        for (other_access, other) in after.iter().filter(|(access, _)| second(*access)) {
+            debug_assert!(first(*access) && second(*other_access));
+            if footprint.overlap_within(other, WORK) != Overlap::No {
+                return;
+            }
+        }
+    }
+    let words = match kind {
+        EdgeKind::FLOW => "nothing that it writes is read here",
+        EdgeKind::ANTI => "nothing that it reads is written here",
+        _ => "nothing that it writes is written here",
+    };
+    let message = format!("the {kind:?} dependency on {} orders no data: {words}", cx.name(former));
+    out.report(DEP_01, inst.place(), message)
+        .related("the other instruction", Place::of(former))
+        .help("drop the dependency: it costs a semaphore wait")
+        .at_most(Severity::Note);
+}
+
+/// Steps of work on the overlap of two footprints.
+const WORK: u32 = 4096;
+
+/// DEP-02: dependencies within a block are acyclic.
+fn cycles(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+    let list = &cx.module[block].instructions;
+    // Programs are in order nearly always: only an edge forward in the list can close a cycle.
+    let base: HashMap<InstId, usize>;
+    let dense = is_dense(list);
+    let position = if dense {
+        None
+    } else {
+        base = list.iter().enumerate().map(|(at, inst)| (*inst, at)).collect();
+        Some(&base)
+    };
+    let at_of = |inst: InstId| match position {
+        Some(map) => map.get(&inst).copied(),
+        None => {
+            let first = list.first()?.index();
+            inst.index().checked_sub(first).filter(|at| *at < list.len())
+        }
+    };
+    let forward = list.iter().enumerate().any(|(at, inst)| {
+        cx.module[*inst].dependencies.iter().any(|edge| at_of(edge.target()).is_some_and(|to| to > at))
+    });
+    if !forward {
+        return;
+    }
+    // Depth-first search with three states, without recursion.
+    let mut state = vec![0u8; list.len()];
+    for root in 0..list.len() {
+        if state[root] != 0 {
+            continue;
+        }
+        let targets = |at: usize| {
+            let edges = cx.module[list[at]].dependencies.iter();
+            edges.filter_map(|edge| at_of(edge.target())).filter(|to| *to != at).collect::<Vec<_>>()
+        };
+        let mut stack = vec![(root, targets(root))];
+        state[root] = 1;
+        while let Some((at, rest)) = stack.last_mut() {
+            let at = *at;
+            match rest.pop() {
+                Some(next) if state[next] == 0 => {
+                    state[next] = 1;
+                    stack.push((next, targets(next)));
+                }
+                Some(next) if state[next] == 1 => {
+                    let from = stack.iter().position(|(on, _)| *on == next).unwrap_or(0);
+                    let path: Vec<&str> = stack[from..]
+                        .iter()
+                        .map(|(on, _)| cx.name(list[*on]))
+                        .chain([cx.name(list[next])])
+                        .collect();
+                    let shown = if path.len() > 8 {
+                        format!("{} ...", path[..8].join(" -> "))
+                    } else {
+                        path.join(" -> ")
+                    };
+                    let message = format!("dependencies form a cycle: {shown}");
+                    out.report(DEP_02, Place::of(list[next]), message);
+                    return;
+                }
+                Some(_) => {}
+                None => {
+                    state[at] = 2;
+                    stack.pop();
+                }
+            }
+        }
+    }
+}
+
+/// Whether the ids of a list are neighbours, so that a position follows from an id.
+fn is_dense(list: &[InstId]) -> bool {
+    list.windows(2).all(|pair| pair[1].index() == pair[0].index() + 1)
+}

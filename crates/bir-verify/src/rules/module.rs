@@ -1,5 +1,279 @@
 //! The module as a whole: MOD-03, MOD-08, MOD-10 to MOD-13, ARCH-04.
 
-use super::Check;
+use bir::diag::{Place, Severity};
+use bir::enums::{ArchLevel, ArchRevision, InstructionType, MemoryType, TensorKind};
+use bir::geometry::Progression;
+use bir::ids::{BlockId, FuncId, Id, LocId, SetId};
+use bir::operands::access_of;
+use bir::{Argument, Holder, Module, Op, OperandList};
+use hashbrown::HashSet;
 
-pub(super) const CHECKS: &[Check] = &[];
+use super::Check;
+use crate::context::Cx;
+use crate::findings::Findings;
+use crate::ids::*;
+use crate::view::Inst;
+
+pub(super) const CHECKS: &[Check] = &[
+    Check::module(&[ARCH_04], revision),
+    Check::function(&[MOD_08], count),
+    Check::function(&[MOD_10], unrolled),
+    Check::module(&[MOD_11], one_stage),
+    Check::module(&[MOD_12], never_read),
+    Check::module(&[MOD_03], uninitialised),
+    Check::function(&[MEM_07], live_on_entry),
+    Check::inst(&[MOD_13], device_print),
+];
+
+fn revision(cx: &Cx<'_>, out: &mut Findings<'_>) {
+    if cx.module.root.revision == Some(ArchRevision::V2) && cx.module.root.arch != Some(ArchLevel::CoreV4) {
+        let message =
+            format!("revision v2 exists of arch 40 (core_v4) only; the module is for arch {}", cx.level);
+        out.report(ARCH_04, Place::module(), message);
+    }
+}
+
+/// How often a static loop runs; dynamic loops count as once.
+fn trips(op: &Op) -> u64 {
+    match op {
+        Op::Loop(op) => {
+            op.loop_axis.as_ref().and_then(|axis| Progression::of_loop(axis)).map_or(1, |axis| axis.count)
+        }
+        _ => 1,
+    }
+}
+
+/// Instructions of blocks after unrolling: those that hold no body.
+fn unrolled_count(module: &Module, blocks: &[BlockId]) -> u64 {
+    let mut total = 0u64;
+    let mut stack: Vec<(&[BlockId], u64)> = vec![(blocks, 1)];
+    while let Some((blocks, times)) = stack.pop() {
+        for block in blocks {
+            for inst in &module[*block].instructions {
+                let op = &module[inst].op;
+                let body = module[inst].body();
+                if matches!(op, Op::Loop(_) | Op::DynamicForLoop(_) | Op::DoWhile(_)) {
+                    stack.push((body, times.saturating_mul(trips(op))));
+                } else {
+                    total = total.saturating_add(times);
+                    stack.push((body, times));
+                }
+            }
+        }
+    }
+    total
+}
+
+fn count(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    let total = unrolled_count(cx.module, &cx.module[function].blocks);
+    let limit = cx.options.instruction_limit;
+    if total > limit {
+        let message = format!("{total} instructions after unrolling, over the limit of {limit}");
+        out.report(MOD_08, Place::of(function), message)
+            .vendor("EBVF030", format!("Number of instructions ({total}) is over the threshold ({limit})"))
+            .help("keep loops as dynamic loops, or split the kernel; --instruction-limit sets another limit")
+            // The limit is of one release.
+            .at_most(Severity::Warning);
+    }
+}
+
+/// Name of the attribute that marks a function as unrolled.
+const UNROLLED: &str = "stage_unroll_completed";
+
+fn is_unrolled(cx: &Cx<'_>, function: FuncId) -> bool {
+    cx.module[function].attributes.iter().any(|attribute| cx.module.str(*attribute) == UNROLLED)
+}
+
+fn unrolled(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    if !is_unrolled(cx, function) {
+        return;
+    }
+    for inst in cx.module.insts_of(Holder::Function(function)) {
+        use InstructionType as It;
+        let op = cx.module[inst].opcode();
+        let symbolic = cx.module[inst].operands().any(|(_, _, operand)| {
+            matches!(operand, Argument::SymbolicAp(_) | Argument::SymbolicImmValue(_))
+        });
+        let message = match op {
+            It::Loop
+            | It::DynamicForLoop
+            | It::DoWhile
+            | It::GenericIndirectLoad
+            | It::GenericIndirectSave => "is not allowed in a function that is marked as unrolled",
+            _ if symbolic => "has a symbolic operand in a function that is marked as unrolled",
+            _ => continue,
+        };
+        out.report(MOD_10, Place::of(inst), message);
+    }
+}
+
+fn one_stage(cx: &Cx<'_>, out: &mut Findings<'_>) {
+    let mut functions = cx.module.functions();
+    let Some(first) = functions.next() else { return };
+    let of_first = is_unrolled(cx, first);
+    for function in functions.filter(|function| is_unrolled(cx, *function) != of_first) {
+        let (marked, plain) = if of_first { (first, function) } else { (function, first) };
+        let message = format!("{} is marked as unrolled and {} is not", cx.name(marked), cx.name(plain));
+        out.report(MOD_11, Place::of(function), message);
+    }
+}
+
+/// Sets that something reads or writes.
+#[derive(Default)]
+struct Touched {
+    read: HashSet<SetId>,
+    written: HashSet<SetId>,
+}
+
+fn touched(module: &Module) -> Touched {
+    let mut touched = Touched::default();
+    for inst in module.insts() {
+        let inst = &module[inst];
+        for (list, index, argument) in inst.operands() {
+            let named = argument.location().and_then(|loc| loc.id()).map(|loc| module[loc].set);
+            let Some(set) = named.or_else(|| argument.location_set().and_then(|set| set.id())) else {
+                continue;
+            };
+            let access = access_of(inst, list, index);
+            if list != OperandList::Outs || access.may_read() {
+                touched.read.insert(set);
+            }
+            if access.writes() {
+                touched.written.insert(set);
+            }
+        }
+    }
+    touched
+}
+
+/// Whether something outside of the module fills or empties a set.
+fn is_shared(module: &Module, set: SetId) -> bool {
+    let record = &module[set];
+    let inside = matches!(record.kind, Some(TensorKind::Internal) | None);
+    !inside
+        || record.memorylocations.iter().any(|loc| {
+            let loc = &module[*loc];
+            !loc.alias.is_empty()
+                || loc.written_by_another_core
+                || loc.remote_local_target.is_some()
+                || loc.is_shared_post_dram_alloc
+                || matches!(loc.r#type, MemoryType::Input | MemoryType::Output)
+        })
+}
+
+fn never_read(cx: &Cx<'_>, out: &mut Findings<'_>) {
+    let has_calls = cx.module.insts().any(|inst| matches!(cx.module[inst].op, Op::Call(_)));
+    if has_calls {
+        return;
+    }
+    let touched = touched(cx.module);
+    for function in cx.module.functions() {
+        for set in cx.module.sets_of(function) {
+            if touched.written.contains(&set) && !touched.read.contains(&set) && !is_shared(cx.module, set) {
+                let message = format!("{} is written and never read", cx.name(set));
+                out.report(MOD_12, Place::storage(set), message);
+            }
+        }
+    }
+}
+
+/// MOD-03: on request, reads of storage that nothing writes.
+fn uninitialised(cx: &Cx<'_>, out: &mut Findings<'_>) {
+    if !cx.options.uninitialised_reads {
+        return;
+    }
+    let written = touched(cx.module).written;
+    for id in cx.module.insts() {
+        let inst = &cx.module[id];
+        for (list, index, argument) in inst.operands() {
+            if !access_of(inst, list, index).may_read() {
+                continue;
+            }
+            let loc = argument.location().and_then(|loc| loc.id());
+            let set = loc.map(|loc| cx.module[loc].set).or_else(|| argument.location_set()?.id());
+            let Some(set) = set else { continue };
+            if written.contains(&set) || is_shared(cx.module, set) || may_read_nothing(&inst.op) {
+                continue;
+            }
+            // Of an output that is read as well, only a first read counts; nothing else writes it.
+            if list == OperandList::Outs {
+                continue;
+            }
+            let name = loc.map_or_else(|| cx.name(set).to_owned(), |loc| cx.name(loc).to_owned());
+            let message = format!("reads {name}, which nothing writes");
+            out.report(MOD_03, bir::diag::Place::operand(id, list, index), message)
+                .vendor("", "Instruction reads un-initialized memory locations");
+        }
+    }
+}
+
+/// Whether the instruction says that it may read what nothing wrote.
+fn may_read_nothing(op: &Op) -> bool {
+    matches!(op, Op::Activation(op) if op.can_read_uninit == true)
+}
+
+/// MEM-07 in the straight part of main: what is read first and written later lives on entry.
+fn live_on_entry(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    if cx.module.main() != Some(function) {
+        return;
+    }
+    let [entry, ..] = cx.module[function].blocks[..] else { return };
+    let mut written: HashSet<LocId> = HashSet::new();
+    let mut read: Vec<(LocId, bir::ids::InstId, OperandList, usize)> = Vec::new();
+    for id in &cx.module[entry].instructions {
+        let inst = &cx.module[id];
+        if !inst.body().is_empty() || matches!(inst.op, Op::Call(_)) {
+            return;
+        }
+        for (list, index, argument) in inst.operands() {
+            let Some(loc) = argument.location().and_then(|loc| loc.id()) else { continue };
+            let on_chip = matches!(cx.module[loc].r#type, MemoryType::SB | MemoryType::PSUM);
+            if !on_chip || list == OperandList::Outs {
+                continue;
+            }
+            if !written.contains(&loc) && read.iter().all(|(seen, ..)| *seen != loc) && read.len() < 256 {
+                read.push((loc, id, list, index));
+            }
+        }
+        for (list, index, argument) in inst.operands() {
+            let Some(loc) = argument.location().and_then(|loc| loc.id()) else { continue };
+            if access_of(inst, list, index).writes() {
+                if let Some((_, reader, list, index)) =
+                    read.iter().find(|(seen, ..)| *seen == loc && !written.contains(&loc))
+                    && *reader != id
+                {
+                    let message = format!(
+                        "reads {} before anything writes it, so it lives on entry; such a location is in DRAM",
+                        cx.location_text(loc)
+                    );
+                    // Modules that are known to be good read leftovers: no more than a note.
+                    out.report(MEM_07, Place::operand(*reader, *list, *index), message)
+                        .at_most(Severity::Note);
+                }
+                written.insert(loc);
+            }
+        }
+        debug_assert!(id.index() < cx.module.inst_ids().len());
+    }
+}
+
+fn device_print(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let accesses: Vec<_> = inst.operands.iter().filter(|operand| operand.is_access()).collect();
+    match &accesses[..] {
+        [one] if !matches!(one.argument, Argument::PhysicalAp(_)) => {
+            out.report(
+                MOD_13,
+                inst.at(one),
+                format!("prints a {}; it prints a physical access", one.argument.kind()),
+            );
+        }
+        [one] if !(one.is_dram() || one.is_sb()) => {
+            out.report(MOD_13, inst.at(one), "prints what is neither in DRAM nor in SB");
+        }
+        [_] => {}
+        several => {
+            let message = format!("prints {} accesses; it prints one", several.len());
+            out.report(MOD_13, inst.place(), message);
+        }
+    }
+}

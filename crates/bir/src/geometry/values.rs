@@ -104,6 +104,16 @@ impl LoopAxes {
         }
         LoopAxes { axes }
     }
+
+    /// Whether no loop with an axis is around.
+    pub fn is_empty(&self) -> bool {
+        self.axes.is_empty()
+    }
+
+    /// Whether a loop around has that axis, with known values or not.
+    pub fn has(&self, axis: Sym) -> bool {
+        self.axes.iter().any(|(name, _)| *name == axis)
+    }
 }
 
 impl Env for LoopAxes {

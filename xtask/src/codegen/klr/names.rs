@@ -1,7 +1,7 @@
 //! Rust names for the names in the KLR tables.
 
 /// `float8_e4m3` -> `Float8E4m3`, `ncMatMulMX` -> `NcMatMulMX`, `nki_0_0_12` -> `Nki0_0_12`.
-pub(super) fn camel(name: &str) -> String {
+pub(in crate::codegen) fn camel(name: &str) -> String {
     let mut out = String::new();
     for word in name.split('_').filter(|word| !word.is_empty()) {
         let first = word.chars().next().expect("the word is not empty");
@@ -16,7 +16,7 @@ pub(super) fn camel(name: &str) -> String {
 }
 
 /// `lineEnd` -> `line_end`, `parWF` -> `par_wf`, `opDim` -> `op_dim`.
-pub(super) fn snake(name: &str) -> String {
+pub(in crate::codegen) fn snake(name: &str) -> String {
     let mut out = String::new();
     let mut previous = '_';
     for c in name.chars() {

@@ -105,3 +105,24 @@ fn the_order_of_members_does_not_matter() {
         assert_eq!(canonical(&descending(&document)), canonical(&document.to_string()));
     }
 }
+
+/// A wrapper has no place in what is written, so its other members are reported.
+#[test]
+fn members_beside_the_module_are_unknown() {
+    let module = world();
+    for text in [
+        format!(r#"{{"a": 1, "module": {module}, "b": [2]}}"#),
+        format!(r#"{{"module": {module}, "functions": [], "version": 2}}"#),
+    ] {
+        let loaded = load(&text);
+        assert_eq!(oddities(&loaded), [(OddityKind::UnknownMember, 2)]);
+        assert_eq!(text_of(&loaded), canonical(&module.to_string()));
+        let error = refuse_with(&text, &STRICT);
+        assert!(error.to_string().contains("beside `module`"), "{error}");
+    }
+    let twice = format!(r#"{{"module": {module}, "a": 1, "a": 2}}"#);
+    assert_eq!(oddities(&load(&twice)), [(OddityKind::UnknownMember, 1), (OddityKind::DuplicateKey, 1)]);
+    // Without a wrapper they are members of the module.
+    let bare = with(&module, json!({"module": 1}));
+    assert_eq!(round_trip(&bare)["module"], json!(1));
+}

@@ -334,3 +334,27 @@ fn older_forms_of_single_keys_are_read() {
     assert_eq!(written["pattern"], json!([[2, 3], [4, 5]]));
     assert_eq!(odd, [(OddityKind::LegacyForm, 1)]);
 }
+
+/// A DMA block names its trigger, wherever that stands; among instructions of one name it means the trigger.
+#[test]
+fn a_dma_block_finds_its_trigger_in_bodies_and_nki_functions() {
+    let trigger = |name: &str| with(&inst("DMATrigger", name), json!({"queue": "q0", "dma_blocks": ["db0"]}));
+    let axis = json!({"lb": 0, "name": "i0", "stride": 1, "ub": 4});
+    let body = |name: &str| json!({"LoopAxis": axis, "blocks": [block("body", json!([trigger(name)]))]});
+    let insts = [with(&inst("Loop", "loop"), body("nested")), inst("NoOp", "same")];
+    let mut document = world_with(&insts);
+    document["nki_functions"]["functions"][0]["blocks"] =
+        json!([block("b", json!([trigger("kernel"), trigger("same")]))]);
+    for name in ["nested", "kernel", "same"] {
+        document["queues"][0]["blocks"][0]["instructions"][0]["dma_trigger"] = json!(name);
+        let loaded = load(&document.to_string());
+        let module = &loaded.module;
+        let named = module.insts().find_map(|id| match &module[id].op {
+            Op::DMABlock(op) => op.dma_trigger,
+            _ => None,
+        });
+        let found = &module[named.unwrap().id().unwrap()];
+        assert!(matches!(found.op, Op::DMATrigger(_)) && module.str(found.name) == name, "{name}");
+        round_trip(&document);
+    }
+}

@@ -1,0 +1,132 @@
+//! `bir neff check`: what is wrong with a package, and whether a device can load it.
+
+use std::io::{self, Write};
+
+use neff::{Finding, Package, RULES, Severity};
+use neff_words::Program;
+use serde_json::json;
+use tpb_isa::Generation;
+
+use super::{PackageOpt, fault, limits};
+use crate::cmd::Status;
+use crate::output::OutputOpt;
+use crate::report::{Context, Format, Result};
+
+/// Check a package: digest, manifests, variables, queues, streams, words, features, debug members
+///
+/// A package that cannot be read at all ends with status 2; one with errors with 1; warnings and notes alone are clean.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  $ bir neff check model.neff
+  $ bir neff check --device trn1 model.neff
+  $ bir neff check --deny warnings model.neff")]
+pub(super) struct Opts {
+    #[command(flatten)]
+    package: PackageOpt,
+    #[command(flatten)]
+    output: OutputOpt,
+    /// Say whether this device can load it: trn1, inf2, trn2, trn3, or a generation
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
+    /// Take these findings for errors: a code, or `warnings` for all warnings
+    #[arg(long, value_name = "CODE")]
+    deny: Vec<String>,
+}
+
+impl Opts {
+    pub(super) fn run(&self, context: &Context) -> Result<Status> {
+        let device = self.device.as_deref().map(device).transpose()?;
+        let input = self.package.open(context)?;
+        let container = self.package.container(&input)?;
+        let limits = limits();
+        let package = Package::load(&container, &limits, true).map_err(|error| fault(&input.name, &error))?;
+        let mut found = neff::check::check(&container, &package);
+        let generation = neff_words::generation(&package).or(device);
+        let program =
+            Program::load(&container, &package, &limits, true).map_err(|error| fault(&input.name, &error))?;
+        match generation {
+            Some(generation) => found.extend(neff_words::check::check(&package, &program, generation)),
+            None => {
+                context.hint("the package does not say its target, so words are not looked at; give a device")
+            }
+        }
+        if let (Some(generation), Some(name)) = (device, &self.device) {
+            found.extend(neff::check::device(&package, generation.name(), name));
+        }
+        for finding in &mut found {
+            let denied = |code: &String| {
+                code == finding.code || code == "warnings" && finding.severity == Severity::Warning
+            };
+            if self.deny.iter().any(denied) {
+                finding.severity = Severity::Error;
+            }
+        }
+        found.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let count = |severity| found.iter().filter(|finding| finding.severity == severity).count();
+        let (errors, warnings, notes) =
+            (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
+        self.output.create()?.write_with(|sink| match context.format {
+            Format::Text => {
+                put(sink, &found)?;
+                let verdict = match (errors, &self.device) {
+                    (0, Some(device)) => format!("{}: can load on {device}", input.name),
+                    (_, Some(device)) => format!("{}: cannot load on {device}", input.name),
+                    (0, None) => format!("{}: nothing that stops a loader", input.name),
+                    (_, None) => format!("{}: a loader should refuse it", input.name),
+                };
+                writeln!(sink, "{verdict}; {errors} errors, {warnings} warnings, {notes} notes")
+            }
+            Format::Json => {
+                for finding in &found {
+                    let mut line = json!(finding);
+                    if let Some(rule) = rule(finding) {
+                        line["help"] = json!(rule.help);
+                    }
+                    writeln!(sink, "{line}")?;
+                }
+                let mut by_code = serde_json::Map::new();
+                for finding in &found {
+                    let count = by_code.entry(finding.code).or_insert(json!(0));
+                    *count = json!(count.as_u64().unwrap_or(0) + finding.count);
+                }
+                let mut summary = json!({
+                    "errors": errors, "warnings": warnings, "notes": notes, "by_code": by_code
+                });
+                if let Some(generation) = device {
+                    summary["device"] = json!(self.device);
+                    summary["generation"] = json!(generation.name());
+                    summary["loads"] = json!(errors == 0);
+                }
+                writeln!(sink, "{}", json!({ "summary": summary }))
+            }
+        })?;
+        Ok(if errors == 0 { Status::Clean } else { Status::Found })
+    }
+}
+
+/// The generation of a device; `inf1` has packages of another kind.
+fn device(name: &str) -> Result<Generation> {
+    let unknown = |error: tpb_isa::UnknownGeneration| crate::report::Fault::new(error.to_string());
+    name.parse().map_err(unknown)
+}
+
+fn rule(finding: &Finding) -> Option<&'static neff::check::Rule> {
+    RULES.iter().find(|rule| rule.code == finding.code)
+}
+
+fn put(sink: &mut dyn Write, found: &[Finding]) -> io::Result<()> {
+    let mut helped: Vec<&str> = Vec::new();
+    for finding in found {
+        writeln!(sink, "{finding}")?;
+        if let Some(rule) = rule(finding)
+            && finding.severity > Severity::Note
+            && !helped.contains(&finding.code)
+        {
+            writeln!(sink, "    {}", rule.why)?;
+            writeln!(sink, "    help: {}", rule.help)?;
+            helped.push(finding.code);
+        }
+    }
+    Ok(())
+}

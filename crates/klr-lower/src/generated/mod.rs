@@ -1,0 +1,3 @@
+//! Made from the tables in `spec/`.
+
+pub(crate) mod maps;

@@ -1,0 +1,4 @@
+//! Written by `cargo xtask codegen`.
+
+pub(crate) mod debug;
+pub(crate) mod features;
