@@ -158,11 +158,8 @@ impl std::fmt::Display for At<'_> {
             (Some(stream), Some(index)) => write!(f, "{stream} word {index}")?,
             _ => f.write_str("the end of the program")?,
         }
-        for part in [place.instruction.as_deref(), place.opcode, place.operand.map(|operand| operand.role)] {
-            if let Some(part) = part {
-                write!(f, " {part}")?;
-            }
-        }
+        let parts = [place.instruction.as_deref(), place.opcode, place.operand.map(|operand| operand.role)];
+        parts.into_iter().flatten().try_for_each(|part| write!(f, " {part}"))?;
         if let Some(location) = &place.location {
             write!(f, " of {location}")?;
         }
