@@ -77,7 +77,6 @@ const STAGES: &[Stage] = &[
     },
     Stage { shows: "No difference from itself.", command: &["diff", "MODULE", "MODULE"] },
     Stage {
-<<<<<<< HEAD
         shows: "The instruction words of each engine, and which instruction each belongs to.",
         command: &["encode", "MODULE", "-o", "DIR/streams"],
     },
@@ -86,8 +85,6 @@ const STAGES: &[Stage] = &[
         command: &["objdump", "--bir", "MODULE", "DIR/streams/Activation.bin"],
     },
     Stage {
-=======
->>>>>>> views
         shows: "A kernel as the front end hands it over: what it holds.",
         command: &["klr", "info", "KERNEL"],
     },
@@ -96,7 +93,6 @@ const STAGES: &[Stage] = &[
         shows: "The kernel as BIR, for all the other commands.",
         command: &["klr", "lower", "KERNEL", "-o", "DIR/softmax.json"],
     },
-<<<<<<< HEAD
     Stage {
         shows: "A package as it ships, for two cores: whether a device can load it.",
         command: &["neff", "check", "--device", "trn2", "DIR/product.neff"],
@@ -105,8 +101,6 @@ const STAGES: &[Stage] = &[
         shows: "One instruction of it: its words, and where they come from.",
         command: &["show", "DIR/product.neff", "store", "--max", "1", "-q"],
     },
-=======
->>>>>>> views
 ];
 
 impl Opts {
@@ -130,15 +124,11 @@ impl Opts {
             let words = stage.command.iter().map(|word| match *word {
                 "MODULE" => path.clone(),
                 "KERNEL" => kernel.clone(),
-<<<<<<< HEAD
                 "DIR" => dir.clone(),
                 word => match word.strip_prefix("DIR/") {
                     Some(file) => self.dir.join(file).display().to_string(),
                     None => word.to_owned(),
                 },
-=======
-                word => word.replace("DIR", &dir),
->>>>>>> views
             });
             let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
             say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;
