@@ -149,7 +149,7 @@ fn cut(program: &Program, ids: &[u32], first: usize, lists: &mut [Vec<u32>], tig
 /// Calls `each` with every access of a walk, in the order of the run.
 fn each_touch(trace: &Trace<'_>, run: &Run, mut each: impl FnMut(Touch, Access)) {
     for &node in &run.order {
-        touches_of(trace, node, |touch, access| each(touch, access));
+        touches_of(trace, node, &mut each);
     }
 }
 

@@ -55,9 +55,6 @@ fn one(sink: &mut dyn Write, shown: &Shown, context: &Context) -> io::Result<()>
     if let Some(help) = &report.help {
         detail("help", help)?;
     }
-    match (&report.vendor_code, &report.vendor_text) {
-        (_, Some(text)) => detail("vendor", text)?,
-        (_, None) => {}
-    }
+    if let (_, Some(text)) = (&report.vendor_code, &report.vendor_text) { detail("vendor", text)? }
     writeln!(sink)
 }

@@ -370,12 +370,11 @@ impl<'m> Filler<'_, 'm> {
         if !is_transfer && !matches!(of.op, Op::DMATrigger(_)) {
             self.touch(inst);
         }
-        if let Op::CoreBarrier(barrier) = &of.op {
-            if self.filled.modules.len() > 1 && barrier.cores.contains(&u32::from(self.core)) {
+        if let Op::CoreBarrier(barrier) = &of.op
+            && self.filled.modules.len() > 1 && barrier.cores.contains(&u32::from(self.core)) {
                 self.rendezvous(inst, streams, name, barrier.id.value().unwrap_or(0), barrier.cores.len());
                 return;
             }
-        }
         let accesses = std::mem::take(&mut self.accesses);
         let mut updates = std::mem::take(&mut self.updates);
         let own: Vec<Update> = if is_transfer { std::mem::take(&mut updates) } else { Vec::new() };
@@ -607,7 +606,7 @@ impl<'m> Filler<'_, 'm> {
             }
         }
         if opcode.contains("DMA") {
-            let own = is_async(of).then(|| TransferId(self.filled.transfers.len() as u32));
+            let own = is_async(of).then_some(TransferId(self.filled.transfers.len() as u32));
             self.stepped(inst, op, own);
         }
     }

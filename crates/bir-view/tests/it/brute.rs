@@ -130,7 +130,7 @@ fn check_mem(module: &Module) {
         for at in 0..positions {
             // Where nothing begins or ends, partitions are alike.
             let edge = |partition: u64| {
-                partition % 32 == 0
+                partition.is_multiple_of(32)
                     || locs.iter().any(|loc| {
                         let base = u64::from(module[*loc].base);
                         base == partition || base + module[*loc].partitions().unwrap() == partition
