@@ -4,6 +4,7 @@ use std::io::{Cursor, Read};
 use std::rc::Rc;
 
 use neff::{Container, Graph, Limits, Package};
+use neff_words::view::Side;
 use neff_words::{Core, EngineStream, Program};
 use tpb_isa::text::{Options, put_line};
 use tpb_isa::{Generation, StreamWord};
@@ -84,6 +85,13 @@ pub(crate) struct Loaded {
     pub(crate) package: Package,
     pub(crate) program: Program,
     pub(crate) generation: Generation,
+}
+
+impl Loaded {
+    /// It as one side of a comparison.
+    pub(crate) fn side(&self) -> Side<'_> {
+        Side { package: &self.package, program: &self.program, generation: self.generation }
+    }
 }
 
 /// Reads a package and its words.

@@ -396,9 +396,10 @@ impl Checker<'_> {
             let (a, b) = (trace.visit(earlier.node), trace.visit(later.node));
             carried = self.carried(a, b).map(|(block, distance)| (block, distance, false));
             if let Some((_, distance, _)) = carried
-                && distance < 0 {
-                    (one, other) = (other, one);
-                }
+                && distance < 0
+            {
+                (one, other) = (other, one);
+            }
         }
         let distance = carried.map(|(block, distance, _)| (block, distance.unsigned_abs() as u32));
         // Document order; in loops the order of iterations.

@@ -172,9 +172,10 @@ fn paths(program: &Program, loops: &[Loop]) -> (Vec<Vec<u32>>, bool) {
         }
         // A loop is left from inside: walk to its end first.
         if let Some(end) = loops.iter().filter(|l| l.blocks.contains(&at)).map(|l| l.blocks.end).min()
-            && at + 1 < end {
-                next.iter_mut().for_each(|to| *to = if *to >= end { at + 1 } else { *to });
-            }
+            && at + 1 < end
+        {
+            next.iter_mut().for_each(|to| *to = if *to >= end { at + 1 } else { *to });
+        }
         // The blocks of another core follow.
         if at + 1 < count && program.blocks[at as usize + 1].core != block.core {
             next = [at + 1].into_iter().collect();

@@ -1,14 +1,16 @@
 //! `bir diff`: what changed between two modules.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bir_json::{Loaded, ReadOptions, Unresolved};
 use bir_view::diff::DiffOptions;
+use neff_words::view::Change;
 
 use super::Status;
-use crate::input::InputOpt;
+use crate::input::{Input, InputOpt};
 use crate::output::OutputOpt;
-use crate::report::{Context, Format, Result};
+use crate::package;
+use crate::report::{Context, Fault, Format, Result};
 
 /// Say what changed between two modules
 ///
@@ -16,6 +18,8 @@ use crate::report::{Context, Format, Result};
 /// so that a new compile that counts its names anew is compared as well. What was added, removed, moved or changed is
 /// listed in program order, with the exact fields; dependencies are compared as sets. The directory of artefacts is
 /// never compared.
+///
+/// Of two NEFF packages: versions and features, variables, queues, members, and instructions with their words.
 ///
 /// Exit status: 0 without differences, 1 with some.
 #[derive(clap::Args)]
@@ -25,7 +29,7 @@ Examples:
   $ bir diff --stat --ignore-schedule before.json after.json
   $ bir diff --format json before.json after.json | jq 'select(.change == \"changed\") | .fields[]'")]
 pub(crate) struct Opts {
-    /// The module before; may be compressed, or `-` for standard input
+    /// The module or package before; may be compressed, or `-` for standard input
     #[arg(value_name = "A")]
     before: PathBuf,
     /// The module after
@@ -43,7 +47,14 @@ pub(crate) struct Opts {
 
 impl Opts {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
-        let (left, right) = (load(&self.before, context)?, load(&self.after, context)?);
+        let open = |path: &Path| InputOpt::of(path.to_path_buf()).open(context);
+        let (before, after) = (open(&self.before)?, open(&self.after)?);
+        match (before.is_package(), after.is_package()) {
+            (true, true) => return self.packages(&before, &after, context),
+            (false, false) => {}
+            _ => return Err(Fault::new("a package is compared with a package, a module with a module")),
+        }
+        let (left, right) = (load(&before, context)?, load(&after, context)?);
         let options = DiffOptions { ignore_schedule: self.ignore_schedule };
         let diff = bir_view::diff::diff(&left.module, &right.module, &options);
         let paint = self.output.paint(context);
@@ -62,10 +73,38 @@ impl Opts {
         std::mem::forget((left, right));
         Ok(status)
     }
+
+    /// Compares two packages.
+    fn packages(&self, before: &Input, after: &Input, context: &Context) -> Result<Status> {
+        let (before, after) = (package::load(before, context)?, package::load(after, context)?);
+        let changes = neff_words::view::diff(before.side(), after.side());
+        let count = |change: &str| changes.iter().filter(|found| found.change == change).count();
+        let [added, removed, changed] = ["added", "removed", "changed"].map(count);
+        self.output.create()?.write_with(|sink| {
+            let shown = changes.iter().filter(|_| !self.stat);
+            if context.format == Format::Json {
+                for change in shown {
+                    serde_json::to_writer(&mut *sink, change)?;
+                    writeln!(sink)?;
+                }
+                let summary = serde_json::json!({ "added": added, "removed": removed, "changed": changed });
+                return writeln!(sink, "{}", serde_json::json!({ "summary": summary }));
+            }
+            for Change { what, change, name, before, after } in shown {
+                write!(sink, "{change} {what} {name}")?;
+                match (before, after) {
+                    (Some(before), Some(after)) => writeln!(sink, ": {before} -> {after}")?,
+                    (Some(one), None) | (None, Some(one)) => writeln!(sink, ": {one}")?,
+                    (None, None) => writeln!(sink)?,
+                }
+            }
+            writeln!(sink, "{added} added, {removed} removed, {changed} changed")
+        })?;
+        Ok(if changes.is_empty() { Status::Clean } else { Status::Found })
+    }
 }
 
-fn load(path: &std::path::Path, context: &Context) -> Result<Loaded> {
-    let input = InputOpt::of(path.to_path_buf()).open(context)?;
+fn load(input: &Input, context: &Context) -> Result<Loaded> {
     let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
     let loaded = input.module(&options, context)?;
     context.oddities(&input.name, input.text(), &loaded.oddities, false);

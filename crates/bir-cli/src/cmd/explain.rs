@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use bir_verify::Topic;
+use bir_verify::{Part, Topic};
 use serde_json::json;
 
 use super::Status;
@@ -11,9 +11,9 @@ use crate::report::{Context, Fault, Format, Result, Tone, clean};
 
 /// Say what a diagnostic code means, why it matters, and what to do
 ///
-/// Takes the ids of this program's rules (PART-04), families of them (PART), codes of the vendor's tools as logs have
-/// them (NCC_IBIR243, BIR243), or a whole line of a log, whose numbers are explained too. With `-`, lines of standard
-/// input.
+/// Takes the ids of this program's rules (PART-04), families of them (PART), codes of `bir order` (ORD001) and of
+/// `bir neff check` (NEFF-02), codes of the vendor's tools as logs have them (NCC_IBIR243, BIR243), or a whole line of a log, whose numbers are explained too. With
+/// `-`, lines of standard input.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -64,12 +64,53 @@ impl Opts {
 
     /// One argument is one code or line; several are one line, or else several codes.
     fn topics(&self) -> Vec<Topic> {
-        let whole = bir_verify::explain(&self.query.join(" "));
+        let whole = about(&self.query.join(" "));
         if !whole.is_empty() {
             return whole;
         }
-        self.query.iter().flat_map(|query| bir_verify::explain(query)).collect()
+        self.query.iter().flat_map(|query| about(query)).collect()
     }
+}
+
+/// What all parts of the program know of a code or a line.
+fn about(query: &str) -> Vec<Topic> {
+    let mut topics = order_codes(query);
+    topics.extend(package_rules(query));
+    topics.extend(bir_verify::explain(query));
+    topics
+}
+
+/// The codes of the ordering check that a text names.
+fn order_codes(query: &str) -> Vec<Topic> {
+    let query = query.to_ascii_uppercase();
+    let words: Vec<&str> = query.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    bir_order::codes().iter().filter(|info| words.contains(&info.code)).map(order_topic).collect()
+}
+
+fn order_topic(info: &bir_order::CodeInfo) -> Topic {
+    let part = |label, text: &str| Part { label, text: text.to_owned() };
+    Topic {
+        id: info.code.to_owned(),
+        title: info.title.to_owned(),
+        parts: vec![
+            part("severity", info.severity.name()),
+            part("what", info.what),
+            part("why", info.why),
+            part("fix", info.remedy),
+            part("example", info.example),
+        ],
+    }
+}
+
+/// The rules about packages that a text names.
+fn package_rules(query: &str) -> impl Iterator<Item = Topic> {
+    let query = query.to_ascii_uppercase();
+    let part = |label, text: &str| Part { label, text: text.to_owned() };
+    neff::RULES.iter().filter(move |rule| query.contains(rule.code)).map(move |rule| Topic {
+        id: rule.code.to_owned(),
+        title: rule.title.to_owned(),
+        parts: vec![part("why", rule.why), part("fix", rule.help)],
+    })
 }
 
 fn from_lines(context: &Context) -> Result<Vec<Topic>> {
@@ -80,7 +121,7 @@ fn from_lines(context: &Context) -> Result<Vec<Topic>> {
     let mut topics: Vec<Topic> = Vec::new();
     for line in stdin.lock().split(b'\n').take(MAX_LINES) {
         let line = line.map_err(|error| Fault::io("read", "<stdin>", &error))?;
-        for topic in bir_verify::explain(&String::from_utf8_lossy(&line)) {
+        for topic in about(&String::from_utf8_lossy(&line)) {
             if !topics.contains(&topic) {
                 topics.push(topic);
             }

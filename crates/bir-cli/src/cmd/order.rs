@@ -105,8 +105,11 @@ impl Opts {
             context.oddities(&input.name, input.text(), &one.oddities, false);
             loaded.push(one);
         }
-        let ranges: Vec<Range<usize>> =
-            if self.cores { vec![0..inputs.len()] } else { (0..inputs.len()).map(|at| at..at + 1).collect() };
+        let ranges: Vec<Range<usize>> = if self.cores {
+            Vec::from([0..inputs.len()])
+        } else {
+            (0..inputs.len()).map(|at| at..at + 1).collect()
+        };
         let mut groups = Vec::new();
         let mut status = Status::Clean;
         for range in ranges {

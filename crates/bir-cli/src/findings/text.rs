@@ -55,6 +55,8 @@ fn one(sink: &mut dyn Write, shown: &Shown, context: &Context) -> io::Result<()>
     if let Some(help) = &report.help {
         detail("help", help)?;
     }
-    if let (_, Some(text)) = (&report.vendor_code, &report.vendor_text) { detail("vendor", text)? }
+    if let (_, Some(text)) = (&report.vendor_code, &report.vendor_text) {
+        detail("vendor", text)?
+    }
     writeln!(sink)
 }

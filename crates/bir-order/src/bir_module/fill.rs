@@ -47,6 +47,9 @@ const LIBRARY: [(&str, Severity); 8] = [
     ("MaxIndexAndMatchReplace", Severity::Warning),
 ];
 
+/// The branches of the engines of a block, and where each goes.
+type Branches = SmallVec<[(InstId, SmallVec<[BirBlock; 2]>); 5]>;
+
 /// The functions of a module that nothing calls, the main one first.
 pub(super) fn roots(module: &Module) -> Vec<Option<FuncId>> {
     let called: HashSet<FuncId> = module
@@ -192,7 +195,7 @@ impl<'m> Filler<'_, 'm> {
         for &block in blocks {
             self.begin(block);
             starts.insert(block, self.open.expect("just begun"));
-            let mut branches: SmallVec<[(InstId, SmallVec<[BirBlock; 2]>); 5]> = SmallVec::new();
+            let mut branches: Branches = SmallVec::new();
             let mut ends = Ends { falls_through: true, ..Ends::default() };
             for &inst in module[block].instructions.iter() {
                 if self.filled.ops.len() >= MAX_OPS {
@@ -243,12 +246,7 @@ impl<'m> Filler<'_, 'm> {
     }
 
     /// Notes where a branch goes, and whether the engines agree.
-    fn branch(
-        &mut self,
-        inst: InstId,
-        branches: &mut SmallVec<[(InstId, SmallVec<[BirBlock; 2]>); 5]>,
-        ends: &mut Ends,
-    ) {
+    fn branch(&mut self, inst: InstId, branches: &mut Branches, ends: &mut Ends) {
         let of = &self.module[inst];
         let mut targets: SmallVec<[BirBlock; 2]> = SmallVec::new();
         let mut missing = false;
@@ -371,10 +369,12 @@ impl<'m> Filler<'_, 'm> {
             self.touch(inst);
         }
         if let Op::CoreBarrier(barrier) = &of.op
-            && self.filled.modules.len() > 1 && barrier.cores.contains(&u32::from(self.core)) {
-                self.rendezvous(inst, streams, name, barrier.id.value().unwrap_or(0), barrier.cores.len());
-                return;
-            }
+            && self.filled.modules.len() > 1
+            && barrier.cores.contains(&u32::from(self.core))
+        {
+            self.rendezvous(inst, streams, name, barrier.id.value().unwrap_or(0), barrier.cores.len());
+            return;
+        }
         let accesses = std::mem::take(&mut self.accesses);
         let mut updates = std::mem::take(&mut self.updates);
         let own: Vec<Update> = if is_transfer { std::mem::take(&mut updates) } else { Vec::new() };

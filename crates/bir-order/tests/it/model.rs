@@ -100,7 +100,7 @@ impl Spec {
         let cuts = if self.body.is_some() {
             vec![0..start, start..end, end..self.ops.len()]
         } else {
-            vec![0..self.ops.len()]
+            Vec::from([0..self.ops.len()])
         };
         let last = cuts.len() - 1;
         for (at, cut) in cuts.into_iter().enumerate() {
@@ -218,7 +218,9 @@ impl Spec {
 
     /// Conflicts by kind, ops in order.
     pub(crate) fn conflicts(&self) -> Vec<(&'static str, usize, usize)> {
-        let bytes: Vec<Vec<(BTreeSet<(u32, i64)>, bool)>> = self
+        /// What an op touches, and whether it writes.
+        type Touched = Vec<(BTreeSet<(u32, i64)>, bool)>;
+        let bytes: Vec<Touched> = self
             .ops
             .iter()
             .map(|op| op.accesses.iter().map(|(tile, w)| (tile.bytes(), *w)).collect())
