@@ -1,7 +1,7 @@
 //! What every rule can ask about the module as a whole.
 
 use bir::NameOf;
-use bir::enums::ArchLevel;
+use bir::enums::{ArchLevel, InstructionType};
 use bir::geometry::Footprints;
 use bir::ids::{Id, LocId, Ref, SetId, Target as RefTarget};
 use bir::target::Target;
@@ -20,6 +20,8 @@ pub(crate) struct Cx<'m> {
     pub(crate) options: &'m Options,
     pub(crate) footprints: Footprints<'m>,
     on: Vec<bool>,
+    /// Whether the module has instructions of an op, by ordinal.
+    ops: Vec<bool>,
 }
 
 impl<'m> Cx<'m> {
@@ -28,12 +30,20 @@ impl<'m> Cx<'m> {
         let arch = module.root.arch.filter(|arch| arch.is_known()).unwrap_or(target.arch);
         let level = level(arch);
         let on = RuleId::all().map(|rule| options.is_on(rule) && rule.info().arch_min <= level).collect();
-        Cx { module, target, level, options, footprints: Footprints::new(module), on }
+        let ops = ops_of(module);
+        Cx { module, target, level, options, footprints: Footprints::new(module), on, ops }
     }
 
     /// Whether a rule is to be checked.
     pub(crate) fn is_on(&self, rule: RuleId) -> bool {
         self.on[rule.index()]
+    }
+
+    /// Whether the module has any instruction of these ops.
+    pub(crate) fn has_any(&self, ops: &[InstructionType]) -> bool {
+        let has =
+            |op: &InstructionType| op.ordinal().is_some_and(|op| self.ops.get(op as usize) == Some(&true));
+        ops.iter().any(has)
     }
 
     /// A name, for messages.
@@ -87,4 +97,15 @@ impl<'m> Cx<'m> {
 /// Level of an arch: 10, 20, ...; that of the fallback for names that the table does not have.
 pub(crate) fn level(arch: ArchLevel) -> u32 {
     arch.ordinal().or_else(|| Target::FALLBACK.ordinal()).unwrap_or(30)
+}
+
+/// Which ops a module has, by ordinal.
+pub(crate) fn ops_of(module: &Module) -> Vec<bool> {
+    let mut ops = vec![false; bir::op_info::OpInfo::all().len()];
+    for inst in module.inst_ids() {
+        if let Some(has) = module[inst].opcode().ordinal().and_then(|op| ops.get_mut(op as usize)) {
+            *has = true;
+        }
+    }
+    ops
 }

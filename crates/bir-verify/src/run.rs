@@ -160,12 +160,14 @@ fn finish(module: &Module, mut findings: Vec<Diagnostic>, options: &Options) -> 
     }
     let mut outcome = Outcome { findings, ..Outcome::default() };
     let level = module.root.arch.map_or(30, crate::context::level);
-    let ops: BTreeSet<Option<u32>> = module.insts().map(|inst| module[inst].opcode().ordinal()).collect();
+    let ops = crate::context::ops_of(module);
     for rule in RuleId::all().filter(|rule| options.is_on(*rule)) {
         let info = rule.info();
         let applies = match info.ops {
             OpSet::Cores => false,
-            OpSet::Of(members) => members.iter().any(|op| ops.contains(&op.ordinal())),
+            OpSet::Of(members) => {
+                members.iter().any(|op| op.ordinal().is_some_and(|op| ops.get(op as usize) == Some(&true)))
+            }
             _ => true,
         };
         // Encoded words are looked at only when there are some.

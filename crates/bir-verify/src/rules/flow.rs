@@ -44,6 +44,15 @@ pub(super) fn branch_targets(op: &Op) -> [Option<Ref<BlockId>>; 2] {
     }
 }
 
+/// Ops that end a block.
+const TERMINATORS: &[InstructionType] = &[
+    InstructionType::CompareAndBranch,
+    InstructionType::UnconditionalBranch,
+    InstructionType::Return,
+    InstructionType::Exit,
+    InstructionType::Break,
+];
+
 /// Whether an instruction ends a block.
 pub(super) fn is_terminator(op: InstructionType) -> bool {
     OpInfo::of(op).is_some_and(|info| info.terminator)
@@ -170,6 +179,9 @@ fn after_terminators(cx: &Cx<'_>, function: FuncId) -> HashSet<InstId> {
 }
 
 fn dependents(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    if !cx.has_any(TERMINATORS) {
+        return;
+    }
     let after = after_terminators(cx, function);
     if after.is_empty() {
         return;
@@ -382,6 +394,9 @@ fn nested_dynamic(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 /// CF-25: branches have no dependencies, and nothing depends on them.
 fn alone(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     use InstructionType as It;
+    if !cx.has_any(&[It::CompareAndBranch, It::UnconditionalBranch, It::Exit]) {
+        return;
+    }
     let stands_alone = |inst: InstId| {
         matches!(cx.module[inst].opcode(), It::CompareAndBranch | It::UnconditionalBranch | It::Exit)
     };

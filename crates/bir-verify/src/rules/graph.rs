@@ -5,10 +5,11 @@ use bir::diag::{Place, Severity};
 use bir::edges::{Edge, EdgeKind};
 use bir::expr::Expr;
 use bir::geometry::{Footprint, Overlap};
-use bir::ids::{BlockId, ExprId, FuncId, Id, InstId};
-use bir::operands::Access;
+use bir::ids::{BlockId, ExprId, FuncId, Id, InstId, LocId};
+use bir::operands::{Access, access_of};
 use bir::{Holder, Sym, Value};
 use hashbrown::HashMap;
+use smallvec::SmallVec;
 
 use super::Check;
 use crate::context::Cx;
@@ -46,13 +47,12 @@ fn names(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
             out.report(MOD_05, Place::storage(loc), message);
         }
     }
-    let mut seen: HashMap<Sym, u32> = HashMap::new();
+    let mut seen = vec![false; cx.module.names.len()];
     let mut repeated = None;
     let mut extra = 0u64;
     for inst in cx.module.insts_of(Holder::Function(function)) {
-        let times = seen.entry(cx.module[inst].name).or_default();
-        *times += 1;
-        if *times > 1 && cx.module[inst].name != Sym::EMPTY {
+        let before = std::mem::replace(&mut seen[cx.module[inst].name.index()], true);
+        if before && cx.module[inst].name != Sym::EMPTY {
             extra += 1;
             repeated.get_or_insert(inst);
         }
@@ -210,6 +210,9 @@ fn needless(cx: &Cx<'_>, inst: &Inst<'_>, edge: Edge, out: &mut Findings<'_>) {
     if former.index() >= cx.module.inst_ids().len() || !is_plain(cx, inst.id) || !is_plain(cx, former) {
         return;
     }
+    if start_together(cx, inst.id, former, first, second) {
+        return;
+    }
     let (Some(before), Some(after)) = (exact(cx, former), exact(cx, inst.id)) else { return };
     if before.is_empty() || after.is_empty() {
         return;
@@ -232,6 +235,29 @@ fn needless(cx: &Cx<'_>, inst: &Inst<'_>, edge: Edge, out: &mut Findings<'_>) {
         .related("the other instruction", Place::of(former))
         .help("drop the dependency: it costs a semaphore wait")
         .at_most(Severity::Note);
+}
+
+/// Whether two accesses start at the same byte of a location: then they share it, and most dependencies are of this
+/// kind.
+fn start_together(
+    cx: &Cx<'_>,
+    inst: InstId,
+    former: InstId,
+    first: &dyn Fn(Access) -> bool,
+    second: &dyn Fn(Access) -> bool,
+) -> bool {
+    let (before, after) = (&cx.module[former], &cx.module[inst]);
+    let starts = |inst: &bir::Instruction, matters: &dyn Fn(Access) -> bool| -> SmallVec<[(LocId, u64); 4]> {
+        let start = |(list, index, argument): (bir::OperandList, usize, &bir::Argument)| {
+            let bir::Argument::PhysicalAp(access) = argument else { return None };
+            let size = access.dtype?.size_bytes()?;
+            let fixed = access.dynamic_ap_info.is_none() && matters(access_of(inst, list, index));
+            fixed.then_some((access.memref?.id()?, access.offset.checked_mul(size.into())?))
+        };
+        inst.operands().filter_map(start).collect()
+    };
+    let of_former = starts(before, first);
+    starts(after, second).iter().any(|start| of_former.contains(start))
 }
 
 /// Steps of work on the overlap of two footprints.

@@ -121,14 +121,27 @@ fn one_stage(cx: &Cx<'_>, out: &mut Findings<'_>) {
 }
 
 /// Sets that something reads or writes.
-#[derive(Default)]
 struct Touched {
-    read: HashSet<SetId>,
-    written: HashSet<SetId>,
+    read: SetIds,
+    written: SetIds,
+}
+
+/// A set of ids, dense.
+struct SetIds(Vec<bool>);
+
+impl SetIds {
+    fn insert(&mut self, set: SetId) {
+        self.0[set.index()] = true;
+    }
+
+    fn contains(&self, set: &SetId) -> bool {
+        self.0[set.index()]
+    }
 }
 
 fn touched(module: &Module) -> Touched {
-    let mut touched = Touched::default();
+    let none = || SetIds(vec![false; module.set_ids().len()]);
+    let mut touched = Touched { read: none(), written: none() };
     for inst in module.insts() {
         let inst = &module[inst];
         for (list, index, argument) in inst.operands() {
@@ -164,8 +177,7 @@ fn is_shared(module: &Module, set: SetId) -> bool {
 }
 
 fn never_read(cx: &Cx<'_>, out: &mut Findings<'_>) {
-    let has_calls = cx.module.insts().any(|inst| matches!(cx.module[inst].op, Op::Call(_)));
-    if has_calls {
+    if cx.has_any(&[InstructionType::Call]) {
         return;
     }
     let touched = touched(cx.module);

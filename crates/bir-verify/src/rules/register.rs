@@ -127,6 +127,9 @@ fn register_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 
 /// REG-06, as a note: registers that live across blocks belong to another flow.
 fn stays(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    if cx.module.reg_ids().len() == 0 {
+        return;
+    }
     let mut homes: HashMap<RegId, BlockId> = HashMap::new();
     let mut crossing: Option<(RegId, Place)> = None;
     let mut count = 0u64;

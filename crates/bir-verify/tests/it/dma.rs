@@ -64,6 +64,12 @@ pub(crate) const CASES: &[Case] = &[
         |b| transpose(b, Dtype::Bfloat16, TransposeOps::None),
         |b| transpose(b, Dtype::Bfloat16, TransposeOps::XYZW),
     ),
+    case(
+        "DMA-14",
+        |b| transposing_gather(b, TransposeOps::XYZW),
+        |b| transposing_gather(b, TransposeOps::XZYW),
+    ),
+    case("DMA-16", |b| far_rows(b, 2), |b| far_rows(b, 1)),
     case("DMA-15", |b| shapes(b, false), |b| shapes(b, true)),
     Case {
         rule: "DMA-17",
@@ -175,6 +181,35 @@ fn transpose(b: &mut Builder<'_>, dtype: Dtype, form: TransposeOps) {
     let y = b.tensor(NewTensor::sb("y", [32, 16], dtype).at(0));
     let op = ops::DMACopy { mode: CopyMode::Transpose, transpose_op: form, ..Default::default() };
     b.inst("t", EngineType::SP, op).input(x).output(y);
+}
+
+/// Gathers 16 rows and transposes them.
+fn transposing_gather(b: &mut Builder<'_>, form: TransposeOps) {
+    let table = b.tensor(NewTensor::dram("table", [16, 32], Dtype::Bfloat16).at(0));
+    let indices = b.tensor(NewTensor::sb("indices", [16, 1], Dtype::Uint32).at(4096));
+    let result = b.tensor(NewTensor::sb("result", [32, 16], Dtype::Bfloat16).at(8192));
+    let op = ops::DMACopy {
+        mode: CopyMode::Transpose,
+        transpose_op: form,
+        dge_type: DGEType::SWDGE,
+        ..Default::default()
+    };
+    b.inst("g", EngineType::Pool, op).input(table).index(indices).output(result);
+}
+
+/// A transfer from a place that a register says, of elements so far apart.
+fn far_rows(b: &mut Builder<'_>, step: i64) {
+    let n = b.register("n", EngineType::Pool);
+    let x = b.tensor(NewTensor::dram("x", [64, 32], Dtype::Float32).at(0));
+    let y = b.tensor(NewTensor::sb("y", [16, 16], Dtype::Float32).at(0));
+    let row = b.register_value(n);
+    let moved = DynamicApInfo {
+        actual_ap: Some([(32, 16), (step, 16)].into()),
+        aff_expr: vec![DynamicApTerm { offset_expr: Some(row), coef: Some(32), ..Default::default() }],
+        ..Default::default()
+    };
+    let op = ops::DMACopy { dge_type: DGEType::SWDGE, ..Default::default() };
+    b.inst("c", EngineType::Pool, op).input(x.pattern(0, [(32, 16), (step, 16)]).dynamic(moved)).output(y);
 }
 
 fn shapes(b: &mut Builder<'_>, same: bool) {

@@ -18,6 +18,7 @@ pub(crate) const CASES: &[Case] = &[
         |b| copy_of(b, 0, [(64, 128), (1, 1), (1, 1), (1, 1), (1, 64)]),
     ),
     case("AP-09", |b| placed_at(b, 2), |b| placed_at(b, 8)),
+    case("MEM-02", |b| on_pool(b, true), |b| on_pool(b, false)),
     case("PART-01", |b| over(b, [(64, 129), (1, 4)]), |b| over(b, [(64, 128), (1, 4)])),
     case("PART-04", |b| rows(b, 8, 8), |b| rows(b, 32, 8)),
     case("PART-04", |b| rows(b, 32, 33), |b| rows(b, 64, 33)),
@@ -91,6 +92,14 @@ fn from_psum(b: &mut Builder<'_>, from: u64) {
     b.plain_inst("c", EngineType::DVE, InstructionType::TensorCopy)
         .input(x.tile(from..from + 8, ..))
         .output(y.tile(0..8, ..));
+}
+
+/// A copy on Pool, out of PSUM or not.
+fn on_pool(b: &mut Builder<'_>, psum: bool) {
+    let x = NewTensor::psum("x", [128, 64], Dtype::Float32).at(0).bank(0);
+    let x = b.tensor(if psum { x } else { NewTensor::sb("x", [128, 64], Dtype::Float32).at(0) });
+    let y = tile(b, "y", 256);
+    b.plain_inst("c", EngineType::Pool, InstructionType::TensorCopy).input(x).output(y);
 }
 
 /// Nothing of this generation is clean: its ops have a higher minimum.
