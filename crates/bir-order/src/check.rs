@@ -459,8 +459,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The loop that two visits are in at different iterations, and how far apart; or the innermost one around both
-    /// that is past its first iteration.
+    /// The loop that two visits are in at different iterations, and how far apart; or the innermost one around both.
+    /// That may be its first iteration: an engine that runs ahead brings counts of later ones.
     fn carried(&self, a: &Visit, b: &Visit) -> Option<(BlockId, i64)> {
         let mut inner = None;
         for ((of_a, at_a), (of_b, at_b)) in a.iterations.iter().zip(&b.iterations) {
@@ -471,9 +471,7 @@ impl Checker<'_> {
             if at_a != at_b {
                 return Some((block, i64::from(*at_b) - i64::from(*at_a)));
             }
-            if *at_a > 0 {
-                inner = Some((block, 0));
-            }
+            inner = Some((block, 0));
         }
         inner
     }

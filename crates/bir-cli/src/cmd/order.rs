@@ -106,7 +106,7 @@ impl Opts {
             loaded.push(one);
         }
         let ranges: Vec<Range<usize>> = if self.cores {
-            Vec::from([0..inputs.len()])
+            std::iter::once(0..inputs.len()).collect()
         } else {
             (0..inputs.len()).map(|at| at..at + 1).collect()
         };

@@ -100,7 +100,7 @@ impl Spec {
         let cuts = if self.body.is_some() {
             vec![0..start, start..end, end..self.ops.len()]
         } else {
-            Vec::from([0..self.ops.len()])
+            std::iter::once(0..self.ops.len()).collect()
         };
         let last = cuts.len() - 1;
         for (at, cut) in cuts.into_iter().enumerate() {
