@@ -30,7 +30,7 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
     let keyed: Vec<_> =
         tables.ops.op.iter().filter(|op| !op.field.is_empty()).map(|op| op.name.as_str()).collect();
     let _ = write!(out, "}}\n\nfill_ops! {{ {} }}\n", keyed.join(" "));
-    Ok(vec![Output { path: PathBuf::from("crates/bir-json/tests/arbitrary/fill.rs"), text: out }])
+    Ok(vec![Output { path: PathBuf::from("crates/bir-json/tests/it/arbitrary/fill.rs"), text: out }])
 }
 
 fn row(out: &mut String, tables: &Tables, name: &str, fields: &[Field]) -> Result<()> {
