@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use serde::Deserialize;
 
+use super::tables::sentence;
 use super::{Output, Spec, header};
 
 #[derive(Deserialize)]
@@ -57,7 +58,7 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
             let _ = writeln!(
                 out,
                 "        #[doc = {:?}]\n        {} {}: {},",
-                field.meaning,
+                sentence(&field.meaning),
                 field.number,
                 field.name,
                 rust_type(&table, field)?

@@ -6,65 +6,65 @@ use crate::proto::{Messages, Packed, schema};
 
 schema! {
     message IrDebugInfo {
-        #[doc = "free text that says what the layer is; fixed per layer"]
+        #[doc = "Free text that says what the layer is; fixed per layer."]
         1 description: String,
-        #[doc = "file name of the parent layer, without directory and without the _sg suffix; absent at the top"]
+        #[doc = "File name of the parent layer, without directory and without the _sg suffix; absent at the top."]
         2 parent_debug_info_filename: String,
-        #[doc = "entries; order is program order (backend) or stream order (asm). An empty entry (length 0) is a word without BIR instruction"]
+        #[doc = "Entries; order is program order (backend) or stream order (asm). An empty entry (length 0) is a word without BIR instruction."]
         3 instructions: Messages<InstructionDebugInfo>,
-        #[doc = "engine of the file; own numbering, not the BIR one"]
+        #[doc = "Engine of the file; own numbering, not the BIR one."]
         4 engine_type: EngineType,
-        #[doc = "source files; attrs kernel_file indexes this list of the same member"]
+        #[doc = "Source files; attrs kernel_file indexes this list of the same member."]
         5 kernel_filenames: Vec<String>,
-        #[doc = "call stack table"]
+        #[doc = "Call stack table."]
         6 stack_frame_index: Option<Box<DebugInfoStackFrameIndex>>,
-        #[doc = "function names for a third attribute; newer compilers"]
+        #[doc = "Function names for a third attribute; newer compilers."]
         7 kernel_functions: Vec<String>,
     }
     message InstructionDebugInfo {
-        #[doc = "unique id within the layer of one core (backend), within the layer (pttf, penguin), not unique in hlo; 0 is omitted"]
+        #[doc = "Unique id within the layer of one core (backend), within the layer (pttf, penguin), not unique in hlo; 0 is omitted."]
         1 id: u64,
         #[doc = "BIR name, tensorizer statement, HLO text or framework operation; the backend cuts at 509 bytes (S)"]
         2 name: String,
-        #[doc = "ids in the parent layer; asm: the BIR instruction of this word. 0 or 1 id seen, a list is legal"]
+        #[doc = "Ids in the parent layer; asm: the BIR instruction of this word. 0 or 1 id seen, a list is legal."]
         3 parent_ids: Packed<u64>,
-        #[doc = "backend: ids this instruction depends on before reduction, any engine of the core, at most 100 written (S). penguin, hlo: operands"]
+        #[doc = "Backend: ids this instruction depends on before reduction, any engine of the core, at most 100 written (S). penguin, hlo: operands."]
         4 dataflow_predecessors: Packed<u64>,
-        #[doc = "ids of the dependencies left after reduction, with the edges to inserted wait instructions: what the words synchronise on"]
+        #[doc = "Ids of the dependencies left after reduction, with the edges to inserted wait instructions: what the words synchronise on."]
         5 scheduling_predecessors: Packed<u64>,
-        #[doc = "why the instruction exists"]
+        #[doc = "Why the instruction exists."]
         6 instruction_type: InstructionType,
-        #[doc = "attributes, entry message {1 key, 2 value}, sorted by key; keys below"]
+        #[doc = "Attributes, entry message {1 key, 2 value}, sorted by key; keys below."]
         7 attrs: Vec<(String, String)>,
-        #[doc = "leaf frame in stack_frame_index.stack_frames"]
+        #[doc = "Leaf frame in stack_frame_index.stack_frames."]
         8 stack_frame_id: u64,
-        #[doc = "kind of dataflow_predecessors[i]; same length in the backend, absent in penguin and hlo"]
+        #[doc = "Kind of dataflow_predecessors\\[i\\]; same length in the backend, absent in penguin and hlo."]
         9 dataflow_predecessor_types: Packed<DependencyEdgeKind>,
-        #[doc = "kind of scheduling_predecessors[i]; same length"]
+        #[doc = "Kind of scheduling_predecessors\\[i\\]; same length."]
         10 scheduling_predecessor_types: Packed<DependencyEdgeKind>,
     }
     message DebugInfoStackFrameIndex {
-        #[doc = "pool"]
+        #[doc = "Pool."]
         1 file_names: Vec<String>,
-        #[doc = "pool"]
+        #[doc = "Pool."]
         2 function_names: Vec<String>,
-        #[doc = "places"]
+        #[doc = "Places."]
         3 file_locations: Messages<FileLocation>,
-        #[doc = "frames"]
+        #[doc = "Frames."]
         4 stack_frames: Messages<StackFrame>,
     }
     message FileLocation {
-        #[doc = "index into file_names (base U)"]
+        #[doc = "Index into file_names (base U)"]
         1 file_name_id: u64,
-        #[doc = "index into function_names (base U); not a column"]
+        #[doc = "Index into function_names (base U); not a column."]
         2 function_name_id: u64,
-        #[doc = "line"]
+        #[doc = "Line."]
         3 line: u64,
     }
     message StackFrame {
-        #[doc = "index into file_locations (base U)"]
+        #[doc = "Index into file_locations (base U)"]
         1 file_location_id: u64,
-        #[doc = "frame of the caller; how the root is marked is U (stop at 0 or at a repeated frame)"]
+        #[doc = "Frame of the caller; how the root is marked is U (stop at 0 or at a repeated frame)"]
         2 parent_frame_id: u64,
     }
     enum EngineType {
