@@ -394,14 +394,16 @@ impl Checker<'_> {
         let mut carried = None;
         if in_loops {
             let (a, b) = (trace.visit(earlier.node), trace.visit(later.node));
-            carried = self.carried(a, b).map(|(block, distance)| (block, distance, false));
-            if let Some((_, distance, _)) = carried
-                && distance < 0
-            {
+            carried = self.carried(a, b);
+            if carried.is_some_and(|(_, distance)| distance < 0) {
                 (one, other) = (other, one);
             }
         }
-        let distance = carried.map(|(block, distance, _)| (block, distance.unsigned_abs() as u32));
+        let distance = carried.map(|(block, distance)| (block, distance.unsigned_abs() as u32));
+        // Whether this was told without loops, should it have been unordered there.
+        let in_first = in_loops
+            && distance.is_none_or(|(_, distance)| distance == 0)
+            && trace.visit(earlier.node).iterations.iter().all(|(_, iteration)| *iteration == 0);
         // Document order; in loops the order of iterations.
         if distance.is_none_or(|(_, distance)| distance == 0)
             && ordered.party(other.row) < ordered.party(one.row)
@@ -420,8 +422,7 @@ impl Checker<'_> {
         for kind in Hazard::between(a.effect, b.effect) {
             let plain_key: PairKey = (kind, first.whole(), second.whole(), None);
             let key: PairKey = (kind, first.whole(), second.whole(), distance.map(|(block, d)| (block.0, d)));
-            let in_first = distance.is_some_and(|(_, distance)| distance == 0);
-            if (in_loops && (distance.is_none() || in_first)) && self.pairs.contains_key(&plain_key) {
+            if (in_first || in_loops && distance.is_none()) && self.pairs.contains_key(&plain_key) {
                 continue;
             }
             let spread = distance.is_some_and(|(_, distance)| distance > 0);

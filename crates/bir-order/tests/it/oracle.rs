@@ -109,7 +109,7 @@ fn loop_differences(spec: &Spec, in_first: &Classes, outcome: &bir_order::Outcom
             continue;
         }
         let key = (kind.clone(), one, other);
-        if i == j && in_first.contains_key(&key) {
+        if i == j && i == 0 && in_first.contains_key(&key) {
             continue;
         }
         let key = (format!("{kind} {}", j - i), one, other);
