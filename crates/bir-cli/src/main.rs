@@ -23,7 +23,7 @@ use report::{Context, GlobalOpts};
 ///
 /// Exit status: 0 done or clean, 1 errors or differences found, 2 bad usage or unreadable input, 3 undecided.
 #[derive(Parser)]
-#[command(name = "bir", version, max_term_width = 100, after_help = "New here? Run `bir demo`.")]
+#[command(name = "bir", version = env!("BIR_VERSION"), max_term_width = 100, after_help = "New here? Run `bir demo`.")]
 pub(crate) struct Cli {
     #[command(flatten)]
     global: GlobalOpts,

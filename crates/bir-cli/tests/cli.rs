@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         [] => Ok(()),
         stray => Err(format!("no session for {stray:?}").into()),
     }));
+    trials.push(Trial::test("the_version_has_a_commit_in_a_checkout", version));
     libtest_mimic::run(&args, trials).exit_code()
 }
 
@@ -49,6 +50,22 @@ fn main() -> ExitCode {
 fn stray(paths: &[PathBuf]) -> Vec<String> {
     let stray = paths.iter().filter(|path| !paths.contains(&path.with_extension("test")));
     stray.map(|path| path.display().to_string()).collect()
+}
+
+fn version() -> Result<(), Failed> {
+    let run = |program: &str, arguments: &[&str]| Command::new(program).args(arguments).output();
+    let printed = String::from_utf8(run(env!("CARGO_BIN_EXE_bir"), &["--version"])?.stdout)?;
+    // A checkout of this project, rather than one that the project lies in.
+    let tracked = run("git", &["ls-files", "--error-unmatch", "build.rs"]).is_ok_and(|git| git.status.success());
+    let commit = printed.trim_end().strip_prefix(concat!("bir ", env!("CARGO_PKG_VERSION"))).ok_or("no version")?;
+    let is_commit = |text: &str| text.len() >= 10 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let named = commit.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')')).is_some_and(is_commit);
+    match (tracked, commit.is_empty()) {
+        (true, _) if named => Ok(()),
+        (false, true) => Ok(()),
+        (false, false) if named => Ok(()),
+        _ => Err(format!("`{printed}` in a checkout: {tracked}").into()),
+    }
 }
 
 fn session(path: &Path, inputs: &Path) -> Result<(), Failed> {
