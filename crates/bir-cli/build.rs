@@ -20,12 +20,13 @@ fn packaged_commit() -> Option<String> {
 
 /// The commit of the checkout that this file belongs to; none without git, or outside of a checkout.
 fn checked_out_commit() -> Option<String> {
-    git(&["ls-files", "--error-unmatch", "build.rs"])?;
     // Changes with every commit.
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
     if Path::new(&log).exists() {
         println!("cargo::rerun-if-changed={log}");
     }
+    // The checkout may be one that the project was copied into.
+    git(&["ls-files", "--error-unmatch", "build.rs"])?;
     git(&["rev-parse", "--short=10", "HEAD"])
 }
 

@@ -218,7 +218,11 @@ impl Input {
 
     /// The fault that the input is of another kind than the command reads.
     pub(crate) fn unexpected(&self, kind: Kind) -> Box<Fault> {
-        let looks = kind.describe();
+        let is_json = |byte: &u8| matches!(byte, b'{' | b'[');
+        let looks = match self.bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            Some(first) if kind == Kind::Json && !is_json(first) => "text that is not JSON",
+            _ => kind.describe(),
+        };
         Fault::new(format!("{} looks like {looks}, which this command does not read", self.name))
     }
 

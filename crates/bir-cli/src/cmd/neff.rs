@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use neff::{Container, Limits};
 
 use super::Status;
-use crate::input::Input;
+use crate::input::{Input, Kind};
 use crate::report::{Context, Fault, Result};
 
 /// Look into a NEFF package, check it, take it apart or make one
@@ -63,7 +63,10 @@ impl PackageOpt {
 
     /// Opens the container of an input, and compares the digest when that is asked for.
     fn container<'a>(&self, input: &'a Input) -> Result<Container<'a>> {
-        let container = Container::open(input.text()).map_err(|error| fault(&input.name, &error))?;
+        let container = Container::open(input.text()).map_err(|error| match Kind::of(input.text()) {
+            Kind::Neff | Kind::Tar | Kind::Binary => fault(&input.name, &error),
+            other => input.unexpected(other).note("expected a NEFF package, or the payload of one"),
+        })?;
         if let (true, Some(header)) = (self.strict, &container.header) {
             container.integrity().require(header).map_err(|error| fault(&input.name, &error))?;
         }
