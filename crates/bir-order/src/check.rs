@@ -2,6 +2,7 @@
 
 mod carried;
 mod groups;
+mod repairs;
 mod waits;
 
 use bir::diag::Severity;
@@ -10,10 +11,11 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::bind::{self, Logs, Mode, Order};
 use crate::cells::{self, Cells, Touch, access_of};
-use crate::finding::{Carried, Common, Finding, Hazard, Party, Repair, Tag};
+use crate::finding::{Carried, Common, Finding, Hazard, Party, Tag};
 use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
 use crate::trace::{self, Run, Trace};
+use repairs::Repairs;
 
 /// What is checked, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -339,7 +341,7 @@ impl Checker<'_> {
         // A wait that only holds in the first iteration leaves pairs behind the loop unordered too: that is told of
         // the wait.
         let bad_waits = in_loops && self.findings.iter().any(|f| matches!(f.code, "ORD008" | "ORD009"));
-        let mut repairs = Repairs { ordered, counts: HashMap::new() };
+        let mut repairs = Repairs::new(ordered);
         for (earlier, later, overlap) in unordered.pairs {
             let within = |touch: Touch| !trace.visit(touch.node).iterations.is_empty();
             if bad_waits && !(within(earlier) && within(later)) {
@@ -443,7 +445,7 @@ impl Checker<'_> {
                 overlap: Some(self.common(a.bytes.index(), b.bytes.index())),
                 certain,
                 carried: distance.map(|(block, distance)| Carried { block, distance, tag }),
-                repair: (code != "ORD024").then(|| repairs.of(earlier.row, later.row)),
+                repair: (code != "ORD024").then(|| repairs.of(one.row, other.row)),
                 ..plain(code, severity, first)
             };
             // Of several meetings of two operations the worst is told: a certain one before a possible one, one that
@@ -630,50 +632,5 @@ fn plain(code: &'static str, severity: Severity, first: Party) -> Finding {
         counter: None,
         repair: None,
         others: Vec::new(),
-    }
-}
-
-/// Finds the cheapest repairs of unordered pairs.
-struct Repairs<'a, 'p> {
-    ordered: &'a Ordered<'p>,
-    counts: HashMap<u32, HashMap<(u32, u32), i64>>,
-}
-
-impl Repairs<'_, '_> {
-    /// How what runs later can wait for what runs earlier.
-    fn of(&mut self, earlier: u32, later: u32) -> Repair {
-        let Ordered { trace, run, .. } = self.ordered;
-        let waiter = Party { transfer: None, ..self.ordered.party(later) };
-        let from = self.ordered.party(earlier);
-        let node = self.ordered.node_of(earlier);
-        let program = trace.program;
-        if earlier != node {
-            let transfer = trace.transfers[earlier as usize - trace.len()].1;
-            let update = program.transfer_updates_of(transfer as usize).first().map(|update| update.counter);
-            return self.wait(earlier, update, waiter, from).unwrap_or(Repair::Update { waiter, from });
-        }
-        let Some(stream) = trace.streams_of(node).single() else { return Repair::Update { waiter, from } };
-        let nodes = &trace.streams[stream];
-        let at = nodes.partition_point(|other| *other < node);
-        let last = run.rank[self.ordered.node_of(later) as usize];
-        for next in nodes[at..].iter().take(256).take_while(|next| run.rank[**next as usize] < last) {
-            let op = trace.ops[*next as usize];
-            let update = program.updates_of(op).first().map(|update| update.counter);
-            if let Some(repair) = self.wait(*next, update, waiter, self.ordered.party(*next)) {
-                return repair;
-            }
-        }
-        Repair::Update { waiter, from }
-    }
-
-    fn wait(&mut self, row: u32, counter: Option<CounterId>, waiter: Party, from: Party) -> Option<Repair> {
-        let counter = counter?;
-        let logs = &self.ordered.logs;
-        let counts = self
-            .counts
-            .entry(counter.0)
-            .or_insert_with(|| bind::counts_of(logs, std::iter::once(counter.index())));
-        let value = *counts.get(&(row, counter.0))?;
-        Some(Repair::Wait { waiter, counter, value, from })
     }
 }

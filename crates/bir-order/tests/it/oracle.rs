@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bir_order::{Options, Tag, check};
+use bir_order::{Options, Repair, Tag, check};
 
 use crate::model::{Flavour, Spec, random, smaller};
 
@@ -86,10 +86,35 @@ fn disagreements(spec: &Spec) -> Vec<String> {
     }
     if spec.body.is_none() {
         problems.extend(redundant(spec, &outcome));
+        problems.extend(repairs(spec, &outcome));
     }
     let deadlock = flat.reachable(None, false).contains(&false);
     if spec.body.is_none() && spec.is_monotone() && deadlock != has("ORD014") {
         problems.push(format!("deadlock: brute force {deadlock}"));
+    }
+    problems
+}
+
+/// Waits that are proposed, where counts only grow: they must order the pair, and stop nothing.
+fn repairs(spec: &Spec, outcome: &bir_order::Outcome) -> Vec<String> {
+    let mut problems = Vec::new();
+    let stops = |spec: &Spec| spec.reachable(None, false).contains(&false);
+    if !spec.is_monotone() || stops(spec) {
+        return problems;
+    }
+    for finding in outcome.findings.iter().filter(|finding| finding.code == "ORD001") {
+        let (Some(second), Some(Repair::Wait { waiter, counter, value, .. })) =
+            (finding.second, &finding.repair)
+        else {
+            continue;
+        };
+        let (first, second) = (finding.first.op.index(), second.op.index());
+        let mut repaired = spec.clone();
+        repaired.ops[waiter.op.index()].waits.push((counter.0, Some(*value)));
+        let orders = waiter.op.index() == second && repaired.before(false)[first][second];
+        if !orders || stops(&repaired) {
+            problems.push(format!("{first} and {second} are not repaired by {:?}", finding.repair));
+        }
     }
     problems
 }
