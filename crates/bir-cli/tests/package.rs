@@ -281,3 +281,68 @@ fn findings_of_a_package_are_sarif_too() {
     assert!(!lines.is_empty());
     assert!(lines.iter().all(|place| *place == ("models/product.py".into(), 13.into())), "{lines:?}");
 }
+
+/// A tar archive of one member.
+fn archive(name: &str, kind: u8, link: &str, body: &[u8]) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    header[..name.len()].copy_from_slice(name.as_bytes());
+    header[100..107].copy_from_slice(b"0000644");
+    header[124..135].copy_from_slice(format!("{:011o}", body.len()).as_bytes());
+    header[156] = kind;
+    header[157..157 + link.len()].copy_from_slice(link.as_bytes());
+    header[257..265].copy_from_slice(b"ustar\x0000");
+    header[148..156].fill(b' ');
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    header.extend_from_slice(body);
+    header.resize(header.len().next_multiple_of(512) + 1024, 0);
+    header
+}
+
+/// A payload behind a header that fits it.
+fn wrapped(payload: &[u8]) -> Vec<u8> {
+    let mut header = Header::default();
+    neff::pack::fit_header(&mut header, payload);
+    [&header.write()[..], payload].concat()
+}
+
+#[test]
+fn hostile_packages_end_with_status_2_and_write_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("a/b");
+    std::fs::create_dir_all(&inner).unwrap();
+    let good = sample::package(1);
+    let cut = &good[..good.len() / 2];
+    let files = [
+        ("traversal", wrapped(&archive("../../evil", b'0', "", b"x")), "leads out of its folder"),
+        ("absolute", wrapped(&archive("/tmp/bir-evil", b'0', "", b"x")), "absolute name"),
+        ("link", wrapped(&archive("evil", b'2', "/etc/passwd", b"")), "symbolic link"),
+        ("device", wrapped(&archive("evil", b'3', "", b"")), "device"),
+        ("size", wrapped(&archive("evil", b'0', "", b"x")[..700]), "damaged"),
+        ("cut", cut.to_vec(), "cut"),
+        ("huge", [&good[..16], &(1u64 << 60).to_le_bytes(), &good[24..]].concat(), "the file is cut"),
+    ];
+    for (name, bytes, reason) in files {
+        let path = inner.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        for command in ["info", "ls", "check", "extract"] {
+            let mut program = Command::new(env!("CARGO_BIN_EXE_bir"));
+            program.args(["neff", command]).arg(&path).current_dir(&inner);
+            if command == "extract" {
+                program.args(["-C", "out"]);
+            }
+            let output = program.output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command} {name}: {text}");
+            assert!(text.starts_with("error: ") && text.contains(reason), "{command} {name}: {text}");
+        }
+        let objdump = Command::new(env!("CARGO_BIN_EXE_bir")).arg("objdump").arg(&path).output().unwrap();
+        assert_eq!(objdump.status.code(), Some(2), "{name}");
+        std::fs::remove_file(&path).unwrap();
+    }
+    // Of `out` there may be the folder, but nothing in it; beside it there is nothing.
+    let left: Vec<_> = std::fs::read_dir(&inner).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| name == "out"), "{left:?}");
+    assert!(left.is_empty() || std::fs::read_dir(inner.join("out")).unwrap().next().is_none());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}
