@@ -12,7 +12,7 @@ use bir::Module;
 use bir::ids::InstId;
 use bir_encode::Program;
 use flate2::read::MultiGzDecoder;
-use tpb_isa::{Engine, Generation, Opcode, StreamWord};
+use tpb_isa::{Engine, Generation, Opcode, StreamWord, Word};
 
 use crate::input::{Input, Kind};
 use crate::package;
@@ -91,14 +91,19 @@ impl Annotations for Unknown {
 
 /// Names and source lines from the module that the words were made of.
 ///
-/// The words are compared with those that the module gives, opcode by opcode; from the first that differs on, nothing is
-/// said, unless an index says which instructions they are.
+/// Unless an index says which instructions they are, the words are compared with those that the module gives. Two that
+/// follow each other in both belong together when their opcodes are the same, since addresses and semaphores may have
+/// been chosen anew; where one side has more words, the next that is the same in every byte is where both go on.
 pub(crate) struct FromModule {
     /// What else is known.
     inner: Box<dyn Annotations>,
     by_name: Rc<HashMap<String, String>>,
-    /// Opcode and owner of each word still to come.
-    expected: std::vec::IntoIter<(u8, Option<InstId>)>,
+    program: Rc<Program>,
+    engine: Engine,
+    /// The next word of the module.
+    next: usize,
+    /// Whether the last word had no counterpart.
+    lost: bool,
     module: Rc<Module>,
     name: String,
     source: String,
@@ -109,18 +114,18 @@ impl FromModule {
     pub(crate) fn add(
         stream: &mut Stream,
         module: &Rc<Module>,
-        program: &Program,
+        program: &Rc<Program>,
         by_name: &Rc<HashMap<String, String>>,
     ) {
         let Some(engine) = stream.engine else { return };
-        let made = program.stream(engine);
-        let expected: Vec<_> =
-            made.words.iter().map(|word| word.opcode()).zip(made.owners.iter().copied()).collect();
         let inner = std::mem::replace(&mut stream.annotations, Box::new(Unknown));
         stream.annotations = Box::new(FromModule {
             inner,
             by_name: Rc::clone(by_name),
-            expected: expected.into_iter(),
+            program: Rc::clone(program),
+            engine,
+            next: 0,
+            lost: false,
             module: Rc::clone(module),
             name: String::new(),
             source: String::new(),
@@ -161,20 +166,29 @@ impl Annotations for FromModule {
         if is_prologue && word.index < 2 {
             return known;
         }
-        match self.expected.next() {
-            Some((opcode, Some(owner))) if opcode == word.word.opcode() => {
-                self.name = self.module.str(self.module[owner].name).to_owned();
-                self.source = source_line(&self.module, owner).unwrap_or_default();
-                let source = Some(self.source.as_str()).filter(|source| !source.is_empty());
-                Annotation { instruction: Some(&self.name), source, ..known }
-            }
-            Some((opcode, None)) if opcode == word.word.opcode() => known,
-            _ => {
-                self.expected = Vec::new().into_iter();
-                known
-            }
-        }
+        let made = self.program.stream(self.engine);
+        let counterpart = counterpart(&made.words, self.next, &word.word, self.lost);
+        self.lost = counterpart.is_none();
+        self.next = counterpart.map_or(self.next, |at| at + 1);
+        let Some(owner) = counterpart.and_then(|at| made.owners[at]) else { return known };
+        self.name.clear();
+        self.name.push_str(self.module.str(self.module[owner].name));
+        self.source = source_line(&self.module, owner).unwrap_or_default();
+        let source = Some(self.source.as_str()).filter(|source| !source.is_empty());
+        Annotation { instruction: Some(&self.name), source, ..known }
     }
+}
+
+/// Words of the module that are looked at ahead: when the next has the opcode of the word, and when it has not.
+const AHEAD: [usize; 2] = [16, 1024];
+
+/// Which of the words that a module gives, from `next` on, a word is.
+fn counterpart(made: &[Word], next: usize, word: &Word, lost: bool) -> Option<usize> {
+    let left = made.get(next..)?;
+    let is_same_kind = !lost && left.first().is_some_and(|first| first.opcode() == word.opcode());
+    let ahead = &left[..left.len().min(AHEAD[usize::from(!is_same_kind)])];
+    let equal = ahead.iter().position(|other| other == word);
+    equal.or(is_same_kind.then_some(0)).map(|ahead| next + ahead)
 }
 
 /// The option of commands that must know the generation of words.

@@ -43,6 +43,11 @@ pub fn check_program(program: &Program) -> Vec<Diagnostic> {
     found
 }
 
+/// Ids of the rules that [`check`] checks.
+pub fn rules(generation: Generation) -> [&'static str; 4] {
+    ["WIRE-01", engine_rule(generation).0, format_rule(generation).0, "WIRE-08"]
+}
+
 fn place(owner: Option<bir::ids::InstId>) -> Place {
     owner.map_or_else(Place::module, Place::of)
 }
@@ -53,6 +58,15 @@ fn format_rule(generation: Generation) -> (&'static str, &'static str) {
         Generation::V2 => ("WIRE-05", "999"),
         Generation::V3 => ("WIRE-06", "1000"),
         Generation::V4 | Generation::V5 => ("WIRE-07", "934"),
+    }
+}
+
+/// The rule of engines of a generation, and the vendor's number of it.
+fn engine_rule(generation: Generation) -> (&'static str, &'static str) {
+    match generation {
+        Generation::V2 => ("WIRE-02", "1083"),
+        Generation::V3 => ("WIRE-03", "1084"),
+        Generation::V4 | Generation::V5 => ("WIRE-04", "935"),
     }
 }
 
@@ -94,11 +108,7 @@ fn wrong_engine(
     if known.is_empty() || known.len() != row.engines.len() || known.contains(&engine) {
         return None;
     }
-    let (code, number) = match generation {
-        Generation::V2 => ("WIRE-02", "1083"),
-        Generation::V3 => ("WIRE-03", "1084"),
-        Generation::V4 | Generation::V5 => ("WIRE-04", "935"),
-    };
+    let (code, number) = engine_rule(generation);
     let message = format!("{} is a word of {}, not of {engine}", row.name, row.engines.join(" or "));
     Some(Diagnostic::warning(code, place, message).vendor(number, "Instruction engine check failed"))
 }

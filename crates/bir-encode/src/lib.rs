@@ -37,7 +37,7 @@ use bir::target::Target;
 use hashbrown::HashMap;
 use tpb_isa::Generation;
 
-pub use check::{check, check_program};
+pub use check::{check, check_program, rules};
 pub use context::Variable;
 pub use error::{EncodeError, Reason};
 pub use program::{Collected, Program, Stream, branch_target, collect, encode};

@@ -11,6 +11,7 @@ mod address;
 pub mod check;
 pub mod features;
 pub mod flow;
+pub mod graph;
 pub mod note;
 pub mod order;
 pub mod view;

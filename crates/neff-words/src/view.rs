@@ -401,7 +401,7 @@ fn dependents(core: &Core, id: u64) -> Vec<Dependency> {
 }
 
 /// Whether a name fits a pattern with `*` and `?`.
-fn matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
     let (mut at, mut from) = (0, 0);
     // Where to go on when what follows the last star does not fit.

@@ -50,12 +50,6 @@ pub struct LayoutInfo {
     pub covered: [u8; WORD_BYTES],
     /// Whether the meaning of some bits depends on other bits: a slot is a union, or a field has a condition.
     pub(crate) has_choice: bool,
-    /// Places of the fields in the order in which text shows them.
-    pub(crate) text_order: [u8; MAX_FIELDS],
-    /// The bytes of each of them, one bit each, in the same order.
-    pub(crate) text_bytes: [u64; MAX_FIELDS],
-    /// The places in that order, one bit each, that must be looked at even when their bytes are 0.
-    pub(crate) text_loud: u32,
 }
 
 impl LayoutInfo {
@@ -64,9 +58,6 @@ impl LayoutInfo {
         self.fields.iter().find(|info| info.field == Some(field))
     }
 }
-
-/// No layout has more fields than this.
-pub(crate) const MAX_FIELDS: usize = 24;
 
 /// A struct that lies inside words: a descriptor, an address, an embedded record.
 #[derive(Debug)]
@@ -405,72 +396,6 @@ pub(crate) const fn byte_mask(ranges: &[(u8, u8)]) -> [u8; WORD_BYTES] {
     mask
 }
 
-/// Place of a field in text: slots that are written, slots that are read, all else.
-const fn text_rank(field: &FieldInfo) -> u8 {
-    let is_slot = match field.kind {
-        Kind::Union(_) => true,
-        Kind::Struct(info) => matches!(info.shape, Shape::Tensor(_) | Shape::Generator) || info.bytes > 8,
-        _ => false,
-    };
-    match field.name.as_bytes() {
-        [b'd', b's', b't', ..] if is_slot => 0,
-        _ if is_slot => 1,
-        _ => 2,
-    }
-}
-
-/// Fills [`LayoutInfo::text_order`].
-pub(crate) const fn text_order(fields: &[FieldInfo]) -> [u8; MAX_FIELDS] {
-    assert!(fields.len() <= MAX_FIELDS);
-    let mut order = [0; MAX_FIELDS];
-    let (mut place, mut rank) = (0, 0);
-    while rank < 3 {
-        let mut i = 0;
-        while i < fields.len() {
-            if text_rank(&fields[i]) == rank {
-                order[place] = i as u8;
-                place += 1;
-            }
-            i += 1;
-        }
-        rank += 1;
-    }
-    order
-}
-
-/// Fills [`LayoutInfo::text_bytes`].
-pub(crate) const fn text_bytes(fields: &[FieldInfo]) -> [u64; MAX_FIELDS] {
-    let order = text_order(fields);
-    let mut bytes = [0; MAX_FIELDS];
-    let mut i = 0;
-    while i < fields.len() {
-        let field = &fields[order[i] as usize];
-        bytes[i] = u64::MAX >> (64 - field.bytes) << field.at;
-        i += 1;
-    }
-    bytes
-}
-
-/// Fills [`LayoutInfo::text_loud`].
-pub(crate) const fn text_loud(fields: &[FieldInfo]) -> u32 {
-    let order = text_order(fields);
-    let mut loud = 0;
-    let mut i = 0;
-    while i < fields.len() {
-        let field = &fields[order[i] as usize];
-        let is_operand = match field.kind {
-            Kind::Struct(info) => !matches!(info.shape, Shape::Record),
-            Kind::Union(_) | Kind::Imm(_) => true,
-            _ => false,
-        };
-        if is_operand || field.value.is_some() || field.is_always_shown() {
-            loud |= 1 << i;
-        }
-        i += 1;
-    }
-    loud
-}
-
 /// Fills [`LayoutInfo::has_choice`].
 pub(crate) const fn has_choice(fields: &[FieldInfo]) -> bool {
     let mut i = 0;
@@ -573,15 +498,24 @@ impl OpcodeInfo {
 /// Looks up an opcode byte. Of the two extension words it gives the one that follows `previous`.
 #[inline]
 pub fn opcode(code: u8, previous: Option<u8>) -> Option<&'static OpcodeInfo> {
-    let place = OPCODE_INDEX[code as usize] as usize;
-    if place == 0 {
-        return None;
+    opcode_row(code, previous).map(opcode_at)
+}
+
+/// The place among the rows of what [`opcode`] gives.
+#[inline]
+pub(crate) fn opcode_row(code: u8, previous: Option<u8>) -> Option<usize> {
+    let place = (OPCODE_INDEX[code as usize] as usize).checked_sub(1)?;
+    if OPCODES[place].follows.is_none() {
+        return Some(place);
     }
-    let info = &OPCODES[place - 1];
-    if info.follows.is_none() {
-        return Some(info);
-    }
-    OPCODES[place - 1..].iter().take_while(|row| row.code == code).find(|row| row.follows == previous)
+    let rows = OPCODES[place..].iter().take_while(|row| row.code == code);
+    rows.map(|row| row.follows).position(|follows| follows == previous).map(|behind| place + behind)
+}
+
+/// The row at a place that [`opcode_row`] gives.
+#[inline]
+pub(crate) fn opcode_at(row: usize) -> &'static OpcodeInfo {
+    &OPCODES[row]
 }
 
 /// Whether a byte opens an extension word, which is read by what stands in front of it.

@@ -32,14 +32,13 @@ macro_rules! pack_number {
 
             #[inline(always)]
             fn load(word: &[u8; WORD_BYTES], at: usize) -> Self {
-                let mut bytes = [0; size_of::<$ty>()];
-                bytes.copy_from_slice(&word[at..at + size_of::<$ty>()]);
-                <$ty>::from_le_bytes(bytes)
+                // A chunk of known length is one move; a copy of a slice is a call.
+                <$ty>::from_le_bytes(*word[at..].first_chunk().expect("the value lies in the word"))
             }
 
             #[inline(always)]
             fn store(self, word: &mut [u8; WORD_BYTES], at: usize) {
-                word[at..at + size_of::<$ty>()].copy_from_slice(&self.to_le_bytes());
+                *word[at..].first_chunk_mut().expect("the value lies in the word") = self.to_le_bytes();
             }
         }
     )* };
@@ -339,9 +338,7 @@ impl Addr4 {
 impl fmt::Display for Addr4 {
     /// As in assembly text, for example `SB(p32,0x5000)`, `PS(p0,b2)`, `r5` or `idx:SB(p0,0x100)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = Vec::new();
-        crate::text::put_addr4(&mut text, *self);
-        f.write_str(&String::from_utf8_lossy(&text))
+        f.write_str(&crate::text::addr4_text(*self))
     }
 }
 

@@ -45,6 +45,9 @@ pub(crate) struct Opts {
     /// Begin each stream with the two words that streams of packages begin with
     #[arg(long)]
     prologue: bool,
+    /// Register that holds the fill value of TensorScalarAffineSelect; without one, the op cannot be encoded
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..64))]
+    fill_register: Option<u8>,
     /// What to do
     #[arg(long, value_enum, default_value = "generate")]
     mode: Mode,
@@ -66,7 +69,12 @@ impl Opts {
         let options = ReadOptions { unresolved: Unresolved::Keep, ..ReadOptions::default() };
         let loaded = input.module(&options, context)?;
         context.oddities(&input.name, input.text(), &loaded.oddities, false);
-        let options = Options { generation: self.target, prologue: self.prologue, ..Options::default() };
+        let options = Options {
+            generation: self.target,
+            prologue: self.prologue,
+            fill_register: self.fill_register,
+            ..Options::default()
+        };
         let refused = |error: bir_encode::NoEncoder| {
             Fault::new(format!("{}: {error}", input.name)).note("`--target` names another target")
         };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use bir_json::{ReadOptions, Unresolved};
-use tpb_isa::text::{Options, put_header};
+use tpb_isa::text::{Options, Printer, put_header};
 use tpb_isa::{Generation, WORD_BYTES, each_word, json};
 
 use super::Status;
@@ -43,8 +43,8 @@ pub(crate) struct Opts {
     raw: bool,
     /// Module that the words were made of: gives names, source lines, and the target
     ///
-    /// Where no index says which instruction a word belongs to, the words are compared with those that the module gives,
-    /// up to the first that differs.
+    /// Where no index says which instruction a word belongs to, the words are compared with those that the module gives.
+    /// A word that has no counterpart there gets no name.
     #[arg(long, value_name = "FILE")]
     bir: Option<PathBuf>,
 }
@@ -92,6 +92,7 @@ impl Opts {
             bir_encode::Options { generation: self.target.target, ..bir_encode::Options::default() };
         let program = bir_encode::encode(&module, &options)
             .map_err(|error| Fault::new(format!("{}: {error}", file.display())))?;
+        let program = Rc::new(program);
         let by_name = Rc::new(streams::source_lines(&module));
         let module = Rc::new(module);
         for stream in streams {
@@ -120,12 +121,14 @@ fn put_text(
     generation: Generation,
     options: &Options,
 ) -> io::Result<usize> {
-    let mut text = Vec::with_capacity(2 * FLUSH);
+    let mut header = Vec::new();
     if stream.engine.is_some_and(|engine| engine.name() != stream.name) {
         // Cores of a package have streams of the same engines.
-        let _ = writeln!(text, "; {}", stream.name);
+        let _ = writeln!(header, "; {}", stream.name);
     }
-    put_header(&mut text, generation, stream.engine);
+    put_header(&mut header, generation, stream.engine);
+    sink.write_all(&header)?;
+    let mut printer = Printer::new(options.clone());
     let annotations = &mut stream.annotations;
     let mut comment = String::new();
     let end = each_word(&mut stream.bytes, generation, |word| {
@@ -137,22 +140,18 @@ fn put_text(
             }
             comment.push_str(part);
         }
-        tpb_isa::text::put_line(&mut text, word, options, &comment);
-        flush(sink, &mut text)
+        printer.put(word, &comment);
+        if printer.text().len() >= FLUSH {
+            sink.write_all(printer.text())?;
+            printer.clear();
+        }
+        Ok(())
     })?;
     if !end.tail.is_empty() {
-        tpb_isa::text::put_tail(&mut text, end.words * WORD_BYTES as u64, &end.tail, options);
+        printer.put_tail(end.words * WORD_BYTES as u64, &end.tail);
     }
-    sink.write_all(&text)?;
+    sink.write_all(printer.text())?;
     Ok(end.tail.len())
-}
-
-fn flush(sink: &mut dyn Write, text: &mut Vec<u8>) -> io::Result<()> {
-    if text.len() >= FLUSH {
-        sink.write_all(text)?;
-        text.clear();
-    }
-    Ok(())
 }
 
 /// Writes a stream as JSON, a line for each word; returns the number of bytes behind its last word.

@@ -14,8 +14,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::Status;
-use super::order_package::{self, Request};
-use crate::findings::{self, RuleText, Sources};
+use super::order_package::{self, Answer, Request};
+use crate::findings::{self, RuleText, Shown, Sources};
 use crate::input::Input;
 use crate::output::OutputOpt;
 use crate::report::{Context, Fault, Form, Result};
@@ -158,9 +158,6 @@ impl Opts {
                 other.name
             )));
         }
-        if context.form() == Form::Sarif {
-            return Err(Fault::new("SARIF points into text; of packages there are text and JSON"));
-        }
         let request = Request {
             options: Options {
                 assume_queue_order: self.assume_queue_order,
@@ -184,8 +181,12 @@ impl Opts {
             };
             answers.push(answer);
         }
-        self.output.create()?.write_with(|sink| {
-            answers.iter().try_for_each(|answer| answer.put(sink, context.format, answers.len() > 1))
+        self.output.create()?.write_with(|sink| match context.form() {
+            Form::Sarif => {
+                let shown: Vec<Shown> = answers.iter().flat_map(Answer::shown).collect();
+                findings::sarif(sink, &shown, &rule_text)
+            }
+            _ => answers.iter().try_for_each(|answer| answer.put(sink, context.format, answers.len() > 1)),
         })?;
         Ok(status)
     }

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use bir::diag::Severity;
+use bir::diag::{NamedPlace, NamedRelated, Report, Severity};
 use bir_order::{Explanation, Options, Party, Step, Tag, Verdict, explain};
 use neff_words::order;
 use neff_words::order::{Checked, Line, Origin, Place};
 use serde_json::{Value, json};
 
+use crate::findings::Shown;
 use crate::input::Input;
 use crate::package::{self, Loaded};
 use crate::report::{Context, Fault, Format, Result};
@@ -94,6 +95,35 @@ fn summary(checked: &Checked<'_>, answer: &Answer, request: &Request<'_>) -> Val
 }
 
 impl Answer {
+    /// The findings, for SARIF. A place is the source line, where it is known, else the package; its name says the word.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = Shown> {
+        let named = |place: &Place| NamedPlace {
+            instruction: Some(At(place).to_string()),
+            file: Some(place.file.clone().unwrap_or_else(|| self.file.clone())),
+            line: place.line.and_then(|line| usize::try_from(line).ok()),
+            ..NamedPlace::default()
+        };
+        self.lines.iter().filter(|line| line.tag.is_none()).map(move |line| {
+            let second = line.second.as_ref();
+            let report = Report {
+                place: named(&line.first),
+                code: line.code.to_owned(),
+                severity: line.severity,
+                message: line.message.clone(),
+                vendor_code: None,
+                vendor_text: None,
+                help: line.help.clone(),
+                notes: Vec::new(),
+                related: second
+                    .map(|place| NamedRelated { place: named(place), label: "the other access".to_owned() })
+                    .into_iter()
+                    .collect(),
+                count: 1,
+            };
+            Shown { report, excerpt: None, source: 0, place: bir::diag::Place::default() }
+        })
+    }
+
     pub(crate) fn put(&self, sink: &mut dyn Write, format: Format, several: bool) -> io::Result<()> {
         if format == Format::Text {
             return self.text(sink, several);

@@ -1,13 +1,13 @@
 //! `bir verify`: is a module legal, and if not, exactly why.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use bir::diag::{Diagnostic, Severity};
 use bir::enums::ArchLevel;
 use bir_json::{Loaded, ReadOptions, Unresolved};
-use bir_verify::{Options, Outcome, RuleId};
+use bir_verify::{Checkable, Options, Outcome, RuleId};
 use serde_json::json;
 
 use super::Status;
@@ -123,15 +123,26 @@ impl Opts {
         drop(progress);
         if self.wire {
             for (which, outcome) in &mut outcomes {
+                let mut checked = BTreeSet::new();
                 for at in which.clone() {
                     let core = self.cores.then_some(at as u16);
-                    match bir_encode::check(&loaded[at].module, &bir_encode::Options::default()) {
-                        Ok(found) => outcome.findings.extend(self.words(found, core)),
+                    let module = &loaded[at].module;
+                    match bir_encode::check(module, &bir_encode::Options::default()) {
+                        Ok(found) => {
+                            outcome.findings.extend(self.words(found, core));
+                            let rules = bir_encode::generation(module).map(bir_encode::rules);
+                            checked.extend(rules.into_iter().flatten().filter_map(RuleId::parse));
+                        }
                         Err(error) => {
                             context.hint(&format!("{}: {error}; words are not checked", inputs[at].name))
                         }
                     }
                 }
+                let options = self.options();
+                checked.retain(|rule| options.is_on(*rule));
+                outcome.rules += checked.len();
+                let is_partial = |rule: &RuleId| rule.info().checkable == Checkable::Partial;
+                outcome.partly.extend(checked.into_iter().filter(is_partial));
             }
         }
         let status = match outcomes.iter().any(|(_, outcome)| outcome.count(Severity::Error) > 0) {
@@ -175,8 +186,7 @@ impl Opts {
             .into_iter()
             .filter_map(|mut finding| {
                 let rule = RuleId::parse(&finding.code)?;
-                let is_wanted = options.only.is_empty() || options.only.contains(&rule);
-                if !is_wanted || options.allow.contains(&rule) {
+                if !options.is_on(rule) {
                     return None;
                 }
                 let denied = options.deny.contains(&rule)

@@ -111,8 +111,11 @@ fn location(place: &NamedPlace) -> Value {
     let mut location = json!({});
     if let Some(file) = &place.file {
         let mut physical = json!({ "artifactLocation": { "uri": uri(file) } });
-        if let (Some(line), Some(column)) = (place.line, place.column) {
-            physical["region"] = json!({ "startLine": line, "startColumn": column });
+        if let Some(line) = place.line {
+            physical["region"] = json!({ "startLine": line });
+        }
+        if let (Some(_), Some(column)) = (place.line, place.column) {
+            physical["region"]["startColumn"] = json!(column);
         }
         location["physicalLocation"] = physical;
     }

@@ -37,7 +37,10 @@ macro_rules! keys {
         if inst.value(op.ifmap_quant_offset, "ifmap_quant_offset")? != 0
             || inst.value(op.weights_quant_offset, "weights_quant_offset")? != 0
         {
-            return invalid("quantisation offsets other than 0: how they are packed is not known");
+            return Err(Reason::Unsupported(
+                "quantisation offsets other than 0: how they are packed is not known",
+            )
+            .into());
         }
         if inst.value(op.is_fmap_onezero, "is_fmap_onezero")?
             || inst.value(op.is_weight_onezero, "is_weight_onezero")?

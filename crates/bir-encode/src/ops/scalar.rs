@@ -92,6 +92,10 @@ pub(super) fn tensor_scalar_ptr<'c>(
     op: &TensorScalarPtr,
     opcode: Opcode,
 ) -> Result<Words<'c>> {
+    if opcode == Opcode::TENSOR_SCALAR_ADDR {
+        // spec: isa-bundle 15, G2
+        return Err(Reason::Unsupported("the slots of TensorScalarAddr (0x74) lie at unknown offsets").into());
+    }
     let negate = inst.value(op.negate_second_output, "negate_second_output")?;
     let reverse = [inst.value(op.reverse0, "reverse0")?, inst.value(op.reverse1, "reverse1")?];
     if matches!(

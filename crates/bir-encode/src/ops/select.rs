@@ -110,7 +110,7 @@ pub(super) fn affine_select<'c>(inst: Inst<'c>, op: &TensorScalarAffineSelect) -
     // spec: isa-bundle 15, G10
     let Some(register) = inst.context.options.fill_register else {
         return Err(Reason::Unsupported(
-            "the register with the fill value is chosen by a rule that is not known; name one in the options",
+            "the register with the fill value is chosen by a rule that is not known; name one as the fill register",
         )
         .into());
     };

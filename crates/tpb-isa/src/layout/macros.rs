@@ -313,9 +313,6 @@ macro_rules! layouts {
                 fields: FIELDS,
                 covered: cover_layout(PreambleKind::$preamble, FIELDS),
                 has_choice: has_choice(FIELDS),
-                text_order: text_order(FIELDS),
-                text_bytes: text_bytes(FIELDS),
-                text_loud: text_loud(FIELDS),
             }
         }),*];
     };

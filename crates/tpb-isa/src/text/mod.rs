@@ -32,7 +32,9 @@
 //!
 //! An operand that is absent has the value that encoders write without being asked: 0, or the constant of the tables.
 
+mod cursor;
 mod parse;
+mod plan;
 mod print;
 mod value;
 
@@ -45,8 +47,10 @@ use crate::read::each_word;
 use crate::word::{Engine, Generation, WORD_BYTES};
 use crate::{Field, Layout};
 
+use cursor::Cursor;
+
 pub use parse::{Assembler, Line, Reason};
-pub(crate) use print::{number, put_addr4, runs, signed, trimmed};
+pub(crate) use print::{addr4_text, number, runs, signed, trimmed};
 
 /// Lines of assembly text may be this long, in bytes. The longest line that is printed has less than 700.
 pub const MAX_LINE: usize = 1 << 16;
@@ -161,42 +165,144 @@ pub fn put_header(out: &mut Vec<u8>, generation: Generation, engine: Option<Engi
 /// assert_eq!(String::from_utf8(line).unwrap(), "0180: NOP                  wait sem27>=16 ; the store\n");
 /// ```
 pub fn put_line(out: &mut Vec<u8>, word: &StreamWord, options: &Options, comment: &str) {
-    if options.offsets {
-        put_offset(out, word.offset);
-    }
-    let (layout, rest, notes) = survey(word);
-    print::put_word(out, word, layout, &rest);
-    let mut separator = " ; ";
-    let mut put_comment = |out: &mut Vec<u8>, text: &[u8]| {
-        out.extend_from_slice(separator.as_bytes());
-        out.extend_from_slice(text);
-        separator = ", ";
-    };
-    if options.notes && !notes.is_empty() {
-        notes.texts().for_each(|text| put_comment(out, text.as_bytes()));
-    }
-    if !comment.is_empty() {
-        // A line break would end the comment.
-        if comment.contains(['\n', '\r']) {
-            put_comment(out, comment.replace(['\n', '\r'], " ").as_bytes());
-        } else {
-            put_comment(out, comment.as_bytes());
-        }
-    }
-    if options.raw {
-        put_comment(out, b"");
-        print::put_hex(out, &word.word.0);
-    }
-    out.push(b'\n');
+    let mut printer = Printer { text: std::mem::take(out), len: 0, options: options.clone() };
+    printer.len = printer.text.len();
+    printer.put(word, comment);
+    printer.text.truncate(printer.len);
+    *out = printer.text;
 }
 
-fn put_offset(out: &mut Vec<u8>, offset: u64) {
-    let digits = (64 - offset.leading_zeros()).div_ceil(4).max(4);
-    for i in (0..digits).rev() {
-        out.push(b"0123456789abcdef"[(offset >> (4 * i) & 15) as usize]);
-    }
-    out.extend_from_slice(b": ");
+/// Prints many words, in less time than [`put_line`]: the text is collected until it is cleared.
+///
+/// ```
+/// use tpb_isa::text::{Options, Printer};
+/// use tpb_isa::{Generation, Stream};
+///
+/// let mut printer = Printer::new(Options::default());
+/// for word in Stream::new(&[0xa4; 128], Generation::V3) {
+///     printer.put(&word, "");
+/// }
+/// assert_eq!(printer.text().iter().filter(|byte| **byte == b'\n').count(), 2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Printer {
+    /// The text, and behind it what is left of earlier text.
+    text: Vec<u8>,
+    len: usize,
+    options: Options,
 }
+
+impl Printer {
+    /// A printer without text.
+    pub fn new(options: Options) -> Printer {
+        Printer { text: Vec::new(), len: 0, options }
+    }
+
+    /// The lines since the last [`clear`](Printer::clear).
+    pub fn text(&self) -> &[u8] {
+        &self.text[..self.len]
+    }
+
+    /// Forgets the text; its memory stays.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Appends one word as a line, with `comment` behind it.
+    #[inline]
+    pub fn put(&mut self, word: &StreamWord, comment: &str) {
+        let (layout, rest, notes) = survey(word);
+        let (offsets, raw) = (self.options.offsets, self.options.raw);
+        let shows_notes = self.options.notes && !notes.is_empty();
+        let is_bare = comment.is_empty() && !raw;
+        self.with_line(|line| {
+            if offsets {
+                put_offset(line, word.offset);
+            }
+            print::put_word(line, word, layout, &rest);
+            if shows_notes {
+                let mut separator = " ; ";
+                for text in notes.texts() {
+                    line.put_text(separator.as_bytes());
+                    line.put_text(text.as_bytes());
+                    separator = ", ";
+                }
+            }
+            if is_bare {
+                line.push(b'\n');
+            }
+        });
+        if !is_bare {
+            self.put_comment(word, comment, if shows_notes { ", " } else { " ; " });
+        }
+    }
+
+    /// The comment of a word that has more than notes.
+    fn put_comment(&mut self, word: &StreamWord, comment: &str, mut separator: &'static str) {
+        if !comment.is_empty() {
+            self.put_bytes(separator.as_bytes());
+            separator = ", ";
+            // A line break would end the comment.
+            if comment.contains(['\n', '\r']) {
+                self.put_bytes(comment.replace(['\n', '\r'], " ").as_bytes());
+            } else {
+                self.put_bytes(comment.as_bytes());
+            }
+        }
+        let raw = self.options.raw;
+        self.with_line(|line| {
+            if raw {
+                line.put_text(separator.as_bytes());
+                line.put_hex(&word.word.0);
+            }
+            line.push(b'\n');
+        });
+    }
+
+    /// Appends bytes that are no whole word, `offset` bytes behind the start of the stream, as a line.
+    pub fn put_tail(&mut self, offset: u64, tail: &[u8]) {
+        let offsets = self.options.offsets;
+        self.with_line(|line| {
+            if offsets {
+                put_offset(line, offset);
+            }
+            line.put(b".byte ");
+            line.put_hex(&tail[..tail.len().min(WORD_BYTES)]);
+            line.put_text(b" ; not a whole word\n");
+        });
+    }
+
+    fn put_bytes(&mut self, bytes: &[u8]) {
+        self.make_room(bytes.len());
+        self.text[self.len..self.len + bytes.len()].copy_from_slice(bytes);
+        self.len += bytes.len();
+    }
+
+    #[inline]
+    fn with_line(&mut self, put: impl FnOnce(&mut Cursor<'_>)) {
+        self.make_room(size_of::<cursor::Room>());
+        if let Some(room) = self.text[self.len..].first_chunk_mut() {
+            let mut line = Cursor::new(room);
+            put(&mut line);
+            self.len += line.len();
+        }
+    }
+
+    #[inline]
+    fn make_room(&mut self, len: usize) {
+        if self.text.len() - self.len < len {
+            self.text.resize(self.len + len, 0);
+        }
+    }
+}
+
+fn put_offset(out: &mut Cursor<'_>, offset: u64) {
+    out.put_digits(offset, 4);
+    out.put(b": ");
+}
+
+/// Text is written in pieces of this many bytes or a little more.
+const FLUSH: usize = 64 * 1024;
 
 /// Disassembles a stream of any length in constant memory. `comment` may append a comment on each word to its second
 /// argument. Returns the number of whole words.
@@ -212,34 +318,23 @@ pub fn disassemble(
     options: &Options,
     mut comment: impl FnMut(&StreamWord, &mut String),
 ) -> io::Result<u64> {
-    const FLUSH: usize = 64 * 1024;
-    let mut text = Vec::with_capacity(2 * FLUSH);
+    let mut printer = Printer::new(options.clone());
     let mut note = String::new();
     let end = each_word(input, generation, |word| {
         note.clear();
         comment(word, &mut note);
-        put_line(&mut text, word, options, &note);
-        if text.len() >= FLUSH {
-            output.write_all(&text)?;
-            text.clear();
+        printer.put(word, &note);
+        if printer.text().len() >= FLUSH {
+            output.write_all(printer.text())?;
+            printer.clear();
         }
         Ok(())
     })?;
     if !end.tail.is_empty() {
-        put_tail(&mut text, end.words * WORD_BYTES as u64, &end.tail, options);
+        printer.put_tail(end.words * WORD_BYTES as u64, &end.tail);
     }
-    output.write_all(&text)?;
+    output.write_all(printer.text())?;
     Ok(end.words)
-}
-
-/// Appends bytes that are no whole word as a line.
-pub fn put_tail(out: &mut Vec<u8>, offset: u64, tail: &[u8], options: &Options) {
-    if options.offsets {
-        put_offset(out, offset);
-    }
-    out.extend_from_slice(b".byte ");
-    print::put_hex(out, tail);
-    out.extend_from_slice(b" ; not a whole word\n");
 }
 
 /// What is wrong with assembly text, and where.
