@@ -12,7 +12,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 use wait4::Wait4;
 
-use crate::gen_module;
+use xtask::gen_module;
 
 #[derive(clap::Args)]
 pub(crate) struct Opts {

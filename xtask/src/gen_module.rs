@@ -20,32 +20,37 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 
-pub(crate) use memory::Target;
+pub use memory::Target;
 use schedule::{Config, Planted};
 
-#[derive(clap::Args, Clone)]
-pub(crate) struct Opts {
+/// Options of the command.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Opts {
     /// Instructions in the function, exactly; descriptors of DMA queues come on top.
     #[arg(long, value_name = "N")]
-    pub(crate) instructions: u64,
+    pub instructions: u64,
     /// The same seed gives the same module.
     #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Device whose memory sizes and dtypes are used.
     #[arg(long, value_enum, default_value = "trn2")]
-    pub(crate) target: Target,
+    pub target: Target,
     /// Leave out this many waits; each leaves exactly one pair of instructions unordered.
     #[arg(long = "break", value_name = "K", default_value_t = 0)]
-    pub(crate) breaks: u64,
+    pub breaks: u64,
     /// Where the unordered pairs are written, one JSON object a line [default: standard error].
     #[arg(long, value_name = "FILE")]
-    pub(crate) planted: Option<PathBuf>,
+    pub planted: Option<PathBuf>,
     /// Output file [default: standard output].
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
 }
 
-pub(crate) fn run(opts: &Opts) -> Result<()> {
+/// Writes a module to a file or to standard output, and the pairs that were left unordered.
+///
+/// # Errors
+/// When an option is out of its range, or something cannot be written.
+pub fn run(opts: &Opts) -> Result<()> {
     ensure!(
         opts.instructions >= schedule::MIN_INSTRUCTIONS,
         "--instructions must be at least {}",
@@ -73,6 +78,14 @@ pub(crate) fn run(opts: &Opts) -> Result<()> {
         Some(path) => std::fs::write(path, lines).with_context(|| format!("cannot write {}", path.display())),
         None => io::stderr().write_all(lines.as_bytes()).context("cannot write to standard error"),
     }
+}
+
+/// The text of a module without faults; at least 100 instructions.
+pub fn module(instructions: u64, seed: u64, target: Target) -> Vec<u8> {
+    let mut text = Vec::new();
+    let config = Config { instructions, seed, target, breaks: 0 };
+    generate(config, &mut text).expect("memory takes everything");
+    text
 }
 
 fn generate(config: Config, writer: &mut dyn Write) -> io::Result<Vec<Planted>> {

@@ -4,10 +4,10 @@
 mod bench;
 mod codegen;
 mod gen_klr;
-mod gen_module;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use xtask::gen_module;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Developer commands of bir-tools")]

@@ -9,6 +9,7 @@ use bir::{Module, OpenEnum};
 
 use crate::options::Options;
 use crate::rule::RuleId;
+use crate::survey::{Notes, Survey};
 
 /// The module, its target, and what was asked for.
 #[derive(Debug)]
@@ -19,9 +20,9 @@ pub(crate) struct Cx<'m> {
     pub(crate) level: u32,
     pub(crate) options: &'m Options,
     pub(crate) footprints: Footprints<'m>,
+    pub(crate) survey: Survey,
+    pub(crate) notes: Notes,
     on: Vec<bool>,
-    /// Whether the module has instructions of an op, by ordinal.
-    ops: Vec<bool>,
 }
 
 impl<'m> Cx<'m> {
@@ -30,8 +31,16 @@ impl<'m> Cx<'m> {
         let arch = module.root.arch.filter(|arch| arch.is_known()).unwrap_or(target.arch);
         let level = level(arch);
         let on = RuleId::all().map(|rule| options.is_on(rule) && rule.info().arch_min <= level).collect();
-        let ops = ops_of(module);
-        Cx { module, target, level, options, footprints: Footprints::new(module), on, ops }
+        Cx {
+            module,
+            target,
+            level,
+            options,
+            footprints: Footprints::new(module),
+            survey: Survey::of(module),
+            notes: Notes::new(module),
+            on,
+        }
     }
 
     /// Whether a rule is to be checked.
@@ -41,8 +50,9 @@ impl<'m> Cx<'m> {
 
     /// Whether the module has any instruction of these ops.
     pub(crate) fn has_any(&self, ops: &[InstructionType]) -> bool {
-        let has =
-            |op: &InstructionType| op.ordinal().is_some_and(|op| self.ops.get(op as usize) == Some(&true));
+        let has = |op: &InstructionType| {
+            op.ordinal().is_some_and(|op| self.survey.ops().get(op as usize) == Some(&true))
+        };
         ops.iter().any(has)
     }
 
@@ -97,15 +107,4 @@ impl<'m> Cx<'m> {
 /// Level of an arch: 10, 20, ...; that of the fallback for names that the table does not have.
 pub(crate) fn level(arch: ArchLevel) -> u32 {
     arch.ordinal().or_else(|| Target::FALLBACK.ordinal()).unwrap_or(30)
-}
-
-/// Which ops a module has, by ordinal.
-pub(crate) fn ops_of(module: &Module) -> Vec<bool> {
-    let mut ops = vec![false; bir::op_info::OpInfo::all().len()];
-    for inst in module.inst_ids() {
-        if let Some(has) = module[inst].opcode().ordinal().and_then(|op| ops.get_mut(op as usize)) {
-            *has = true;
-        }
-    }
-    ops
 }

@@ -11,6 +11,8 @@ mod options;
 mod rule;
 mod rules;
 mod run;
+mod starts;
+mod survey;
 mod view;
 
 #[doc(no_inline)]

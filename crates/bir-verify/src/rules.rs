@@ -63,7 +63,7 @@ use bir::ids::{BlockId, FuncId};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::rule::{OpSet, RuleId};
-use crate::view::{Inst, Operand};
+use crate::view::{Inst, Operand, Unit};
 
 /// A row of the table of checks.
 pub(crate) struct Check {
@@ -71,7 +71,21 @@ pub(crate) struct Check {
     pub(crate) rules: &'static [RuleId],
     /// The ops that it is called for; `None`: those of its rules.
     pub(crate) ops: Option<&'static [InstructionType]>,
+    /// The units for whose ops it is called; `None`: all.
+    pub(crate) units: Option<&'static [Unit]>,
+    /// What an instruction must have for it to be called.
+    pub(crate) needs: Needs,
     pub(crate) run: Run,
+}
+
+/// What a check of instructions looks at: it has nothing to say about one without.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    Nothing,
+    /// Operands. Checks of operands are not called without them anyway.
+    Operands,
+    /// Waits or updates.
+    Sync,
 }
 
 /// What a check is called with.
@@ -92,42 +106,42 @@ pub(crate) enum Run {
 
 impl Check {
     pub(crate) const fn module(rules: &'static [RuleId], run: fn(&Cx<'_>, &mut Findings<'_>)) -> Check {
-        Check { rules, ops: None, run: Run::Module(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Module(run) }
     }
 
     pub(crate) const fn function(
         rules: &'static [RuleId],
         run: fn(&Cx<'_>, FuncId, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, run: Run::Function(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Function(run) }
     }
 
     pub(crate) const fn block(
         rules: &'static [RuleId],
         run: fn(&Cx<'_>, BlockId, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, run: Run::Block(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Block(run) }
     }
 
     pub(crate) const fn inst(
         rules: &'static [RuleId],
         run: fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, run: Run::Inst(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Inst(run) }
     }
 
     pub(crate) const fn operand(
         rules: &'static [RuleId],
         run: fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, run: Run::Operand(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Operand(run) }
     }
 
     pub(crate) const fn cores(
         rules: &'static [RuleId],
         run: fn(&[&Module], &mut Vec<(RuleId, Diagnostic)>),
     ) -> Check {
-        Check { rules, ops: None, run: Run::Cores(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Cores(run) }
     }
 
     /// The same for other ops than those of its rules.
@@ -135,8 +149,21 @@ impl Check {
         Check { ops: Some(ops), ..self }
     }
 
+    /// The same, for ops of some units only.
+    pub(crate) const fn on(self, units: &'static [Unit]) -> Check {
+        Check { units: Some(units), ..self }
+    }
+
+    /// The same, for instructions that have what it looks at.
+    pub(crate) const fn needs(self, needs: Needs) -> Check {
+        Check { needs, ..self }
+    }
+
     /// Whether it is called for instructions of an op.
     pub(crate) fn concerns(&self, op: InstructionType) -> bool {
+        if self.units.is_some_and(|units| !units.contains(&Unit::of(op))) {
+            return false;
+        }
         if let Some(ops) = self.ops {
             return ops.contains(&op);
         }

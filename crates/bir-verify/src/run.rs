@@ -1,5 +1,6 @@
 //! Runs the checks over a module: functions and blocks in parallel, findings in a stable order.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use bir::diag::{Diagnostic, Severity};
@@ -15,8 +16,9 @@ use crate::document;
 use crate::findings::{Findings, fold};
 use crate::options::Options;
 use crate::rule::{Checkable, Layer, OpSet, RuleId};
-use crate::rules::{Check, Run, checks, implemented};
-use crate::view::Inst;
+use crate::rules::{Check, Needs, Run, checks, implemented};
+use crate::starts::Starts;
+use crate::view::{Inst, Operand, Unit};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -108,27 +110,44 @@ fn check_document(
     positions: &Positions,
     oddities: &Oddities,
     options: &Options,
-) -> Vec<Diagnostic> {
+) -> (Vec<Diagnostic>, Vec<bool>) {
     let mut findings = document::findings(module, positions, oddities, options);
-    findings.extend(check(module, options));
-    findings
+    let (found, ops) = check(module, options);
+    findings.extend(found);
+    (findings, ops)
 }
 
-/// A part of the module that is checked at once.
-enum Part {
-    Function(FuncId),
-    /// A block, with the function it is in.
-    Block(BlockId, Option<FuncId>),
+/// Blocks that are checked as one task, each with the function it is in.
+#[derive(Default)]
+struct Task {
+    /// The function that starts with them.
+    function: Option<FuncId>,
+    blocks: Vec<(BlockId, Option<FuncId>)>,
 }
 
-/// Blocks of at least so many instructions are a task of their own, smaller ones are taken together.
+/// Blocks of so many instructions together are a task.
 const TASK: usize = 512;
 
-fn check(module: &Module, options: &Options) -> Vec<Diagnostic> {
+/// The findings, and whether there are instructions of an op, by ordinal.
+fn check(module: &Module, options: &Options) -> (Vec<Diagnostic>, Vec<bool>) {
     let cx = &Cx::new(module, options);
     let checks: Vec<&Check> =
         checks().filter(|check| check.rules.iter().any(|rule| cx.is_on(*rule))).collect();
     let dispatch = &Dispatch::new(&checks);
+    let tasks = tasks(cx);
+    let run = |task: &Task| {
+        let mut findings = Findings::new(cx);
+        for (block, function) in &task.blocks {
+            dispatch.block(cx, *block, *function, &mut findings);
+        }
+        findings.finish()
+    };
+    let of_blocks: Vec<Vec<Diagnostic>> = if options.parallel && tasks.len() > 1 {
+        tasks.par_iter().map(run).collect()
+    } else {
+        tasks.iter().map(run).collect()
+    };
+    // These read the notes that the blocks left, and stand before them.
     let mut findings = Findings::new(cx);
     for check in &checks {
         if let Run::Module(run) = check.run {
@@ -136,31 +155,24 @@ fn check(module: &Module, options: &Options) -> Vec<Diagnostic> {
         }
     }
     let mut all = findings.finish();
-    let tasks = tasks(module, parts(module));
-    let run = |task: &Vec<Part>| {
-        let mut findings = Findings::new(cx);
-        for part in task {
-            dispatch.part(cx, part, &mut findings);
+    for (task, of_blocks) in tasks.iter().zip(of_blocks) {
+        if let Some(function) = task.function {
+            let mut findings = Findings::new(cx);
+            dispatch.function(cx, function, &mut findings);
+            all.extend(findings.finish());
         }
-        findings.finish()
-    };
-    let found: Vec<Vec<Diagnostic>> = if options.parallel && tasks.len() > 1 {
-        tasks.par_iter().map(run).collect()
-    } else {
-        tasks.iter().map(run).collect()
-    };
-    all.extend(found.into_iter().flatten());
-    all
+        all.extend(of_blocks);
+    }
+    (all, cx.survey.ops().to_vec())
 }
 
-fn finish(module: &Module, mut findings: Vec<Diagnostic>, options: &Options) -> Outcome {
+fn finish(module: &Module, (mut findings, ops): (Vec<Diagnostic>, Vec<bool>), options: &Options) -> Outcome {
     fold(module, &mut findings);
     for finding in &mut findings {
         finding.severity = options.raise(RuleId::parse(&finding.code), finding.severity);
     }
     let mut outcome = Outcome { findings, ..Outcome::default() };
     let level = module.root.arch.map_or(30, crate::context::level);
-    let ops = crate::context::ops_of(module);
     for rule in RuleId::all().filter(|rule| options.is_on(*rule)) {
         let info = rule.info();
         let applies = match info.ops {
@@ -191,102 +203,127 @@ fn finish(module: &Module, mut findings: Vec<Diagnostic>, options: &Options) -> 
 }
 
 /// Functions and blocks in document order.
-fn parts(module: &Module) -> Vec<Part> {
-    let mut parts = Vec::new();
-    for function in module.functions() {
-        parts.push(Part::Function(function));
-        blocks(module, Holder::Function(function), Some(function), &mut parts);
+fn tasks(cx: &Cx<'_>) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for function in cx.module.functions() {
+        let task = Task { function: Some(function), ..Task::default() };
+        blocks(cx, Holder::Function(function), Some(function), task, &mut tasks);
     }
-    for queue in module.queues() {
-        blocks(module, Holder::Queue(queue), None, &mut parts);
+    for queue in cx.module.queues() {
+        blocks(cx, Holder::Queue(queue), None, Task::default(), &mut tasks);
     }
-    parts
+    tasks
 }
 
 /// The blocks of a holder and of all bodies in it.
-fn blocks(module: &Module, holder: Holder, function: Option<FuncId>, parts: &mut Vec<Part>) {
+fn blocks(cx: &Cx<'_>, holder: Holder, function: Option<FuncId>, mut task: Task, tasks: &mut Vec<Task>) {
+    let module = cx.module;
+    let mut size = 0;
     let mut stack: Vec<std::slice::Iter<'_, BlockId>> = vec![module.blocks_of(holder).iter()];
     while let Some(rest) = stack.last_mut() {
         let Some(&block) = rest.next() else {
             stack.pop();
             continue;
         };
-        parts.push(Part::Block(block, function));
-        let bodies = module[block].instructions.iter().rev().map(|inst| module[*inst].body());
-        stack.extend(bodies.filter(|body| !body.is_empty()).map(|body| body.iter()));
-    }
-}
-
-fn tasks(module: &Module, parts: Vec<Part>) -> Vec<Vec<Part>> {
-    let mut tasks = Vec::new();
-    let (mut task, mut size) = (Vec::new(), 0);
-    for part in parts {
-        size += match part {
-            Part::Function(_) => 1,
-            Part::Block(block, _) => module[block].instructions.len(),
-        };
-        task.push(part);
+        let list = &module[block].instructions;
+        task.blocks.push((block, function));
+        size += list.len();
         if size >= TASK {
             tasks.push(std::mem::take(&mut task));
             size = 0;
         }
+        if cx.survey.nests(block) {
+            let bodies = list.iter().rev().map(|inst| module[*inst].body());
+            stack.extend(bodies.filter(|body| !body.is_empty()).map(|body| body.iter()));
+        }
     }
-    tasks.extend((!task.is_empty()).then_some(task));
-    tasks
+    if task.function.is_some() || !task.blocks.is_empty() {
+        tasks.push(task);
+    }
 }
 
 /// The checks of functions and blocks, and those of each op.
-struct Dispatch<'c> {
-    checks: &'c [&'static Check],
+struct Dispatch {
+    of_functions: Vec<fn(&Cx<'_>, FuncId, &mut Findings<'_>)>,
+    of_blocks: Vec<fn(&Cx<'_>, BlockId, &mut Findings<'_>)>,
     /// By ordinal of the op; past the last one for unknown ops.
-    by_op: Vec<Vec<&'static Check>>,
+    by_op: Vec<OfOp>,
 }
 
-impl<'c> Dispatch<'c> {
-    fn new(checks: &'c [&'static Check]) -> Dispatch<'c> {
+/// What is the same for all instructions of an op.
+struct OfOp {
+    unit: Unit,
+    /// For instructions without operands and sync, with operands, with sync, with both.
+    checks: [Vec<OfInst>; 4],
+}
+
+/// What is called for an instruction, or for each of its operands.
+enum OfInst {
+    Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
+    Operand(fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>)),
+}
+
+impl Dispatch {
+    fn new(checks: &[&'static Check]) -> Dispatch {
         let of_op = |op: Option<InstructionType>| {
-            let per_inst = |check: &&Check| matches!(check.run, Run::Inst(_) | Run::Operand(_));
-            let concerns = |check: &&Check| match op {
+            let concerns = |check: &&'static Check| match op {
                 Some(op) => check.concerns(op),
                 None => check.ops.is_none() && check.rules.iter().any(|rule| rule.info().ops == OpSet::Any),
             };
-            checks.iter().copied().filter(per_inst).filter(concerns).collect()
+            let of_inst = |check: &&Check| match check.run {
+                Run::Inst(run) => Some(OfInst::Inst(run)),
+                Run::Operand(run) => Some(OfInst::Operand(run)),
+                _ => None,
+            };
+            let of_op: Vec<&Check> = checks.iter().copied().filter(concerns).collect();
+            let for_those = |(has_operands, has_sync): (bool, bool)| {
+                let has = |check: &&&Check| match check.needs {
+                    Needs::Nothing => has_operands || !matches!(check.run, Run::Operand(_)),
+                    Needs::Operands => has_operands,
+                    Needs::Sync => has_sync,
+                };
+                of_op.iter().filter(has).filter_map(of_inst).collect()
+            };
+            OfOp {
+                unit: op.map_or(Unit::Other, Unit::of),
+                checks: [(false, false), (true, false), (false, true), (true, true)].map(for_those),
+            }
         };
         let known = bir::op_info::OpInfo::all().iter().map(|info| Some(info.op));
-        Dispatch { checks, by_op: known.chain([None]).map(of_op).collect() }
+        let of_function = |check: &&Check| if let Run::Function(run) = check.run { Some(run) } else { None };
+        let of_block = |check: &&Check| if let Run::Block(run) = check.run { Some(run) } else { None };
+        Dispatch {
+            of_functions: checks.iter().filter_map(of_function).collect(),
+            of_blocks: checks.iter().filter_map(of_block).collect(),
+            by_op: known.chain([None]).map(of_op).collect(),
+        }
     }
 
-    fn part(&self, cx: &Cx<'_>, part: &Part, findings: &mut Findings<'_>) {
-        match *part {
-            Part::Function(function) => {
-                for check in self.checks {
-                    if let Run::Function(run) = check.run {
-                        run(cx, function, findings);
+    fn function(&self, cx: &Cx<'_>, function: FuncId, findings: &mut Findings<'_>) {
+        self.of_functions.iter().for_each(|run| run(cx, function, findings));
+    }
+
+    fn block(&self, cx: &Cx<'_>, block: BlockId, function: Option<FuncId>, findings: &mut Findings<'_>) {
+        self.of_blocks.iter().for_each(|run| run(cx, block, findings));
+        let axes = LoopAxes::around(cx.module, block);
+        let starts = RefCell::new(Starts::new(cx.module, block));
+        let mut operands = Vec::new();
+        for inst in &cx.module[block].instructions {
+            let op = cx.module[inst].opcode().ordinal().map_or(usize::MAX, |op| op as usize);
+            let of_op = self.by_op.get(op).or(self.by_op.last()).expect("one for unknown ops");
+            let inst = Inst::new(cx, inst, of_op.unit, (&axes, &starts), function, operands);
+            cx.notes.see(cx, &inst);
+            let has = usize::from(!inst.operands.is_empty()) + 2 * usize::from(inst.inst.sync_info.is_some());
+            for check in &of_op.checks[has] {
+                match check {
+                    OfInst::Inst(run) => run(cx, &inst, findings),
+                    OfInst::Operand(run) => {
+                        inst.operands.iter().for_each(|operand| run(cx, &inst, operand, findings));
                     }
                 }
             }
-            Part::Block(block, function) => {
-                for check in self.checks {
-                    if let Run::Block(run) = check.run {
-                        run(cx, block, findings);
-                    }
-                }
-                let axes = LoopAxes::around(cx.module, block);
-                for inst in &cx.module[block].instructions {
-                    let op = cx.module[inst].opcode().ordinal().map_or(usize::MAX, |op| op as usize);
-                    let checks = self.by_op.get(op).or(self.by_op.last()).expect("one for unknown ops");
-                    let inst = Inst::new(cx, inst, &axes, function);
-                    for check in checks {
-                        match check.run {
-                            Run::Inst(run) => run(cx, &inst, findings),
-                            Run::Operand(run) => {
-                                inst.operands.iter().for_each(|operand| run(cx, &inst, operand, findings));
-                            }
-                            _ => {}
-                        }
-                    }
-                }
-            }
+            operands = inst.operands;
+            operands.clear();
         }
     }
 }

@@ -1,17 +1,20 @@
 //! Instructions and operands as rules look at them: with location, type, pattern, role and place worked out once.
 
+use std::cell::RefCell;
+
 use bir::access::{AccessPattern, ApPair};
 use bir::diag::Place;
 use bir::enums::{Dtype, EngineType, InstructionType, MemoryType};
 use bir::geometry::{LoopAxes, Offsets};
 use bir::ids::{FuncId, InstId, LocId, SetId};
 use bir::op_info::{Category, Family, OpInfo};
-use bir::operands::{Role, Slot, slot_of};
+use bir::operands::{Access, Operands, Role, Slot, access_of};
 use bir::records::MemoryLocation;
 use bir::{Argument, Instruction, Op, OperandList};
 use smallvec::SmallVec;
 
 use crate::context::Cx;
+use crate::starts::{Starts, Touched};
 
 /// An instruction.
 #[derive(Debug)]
@@ -22,9 +25,11 @@ pub(crate) struct Inst<'m> {
     pub(crate) engine: EngineType,
     pub(crate) unit: Unit,
     /// Of `ins`, `indirection_ins` and `outs`, in this order.
-    pub(crate) operands: SmallVec<[Operand<'m>; 6]>,
+    pub(crate) operands: Vec<Operand<'m>>,
     /// The loops around it.
     pub(crate) axes: &'m LoopAxes,
+    /// What was kept of the instructions of its block that stand before it.
+    pub(crate) starts: &'m RefCell<Starts>,
     /// The function it is in; none for what stands in a queue.
     pub(crate) function: Option<FuncId>,
 }
@@ -80,6 +85,8 @@ pub(crate) struct Operand<'m> {
     pub(crate) argument: &'m Argument,
     /// What the tables say of its place; `None` when they do not know it.
     pub(crate) slot: Option<&'static Slot>,
+    /// What the instruction does to it.
+    pub(crate) access: Access,
     /// The location that it names, or the only one of the set that it names.
     pub(crate) loc_id: Option<LocId>,
     /// That location; of several of a set the first, which has the same geometry.
@@ -92,6 +99,10 @@ pub(crate) struct Operand<'m> {
     /// Its access pattern; of a dynamic access the one that says the geometry.
     pub(crate) pattern: Option<&'m AccessPattern>,
     pub(crate) start: Start,
+    /// Elements in each row of an on-chip location, in the type of the operand; 0 when that is not known.
+    pitch: i64,
+    /// What it surely touches of an on-chip location, as far as that is plain to see.
+    pub(crate) touched: Option<Touched>,
     /// Whether registers or index operands move it.
     pub(crate) dynamic: bool,
 }
@@ -102,28 +113,28 @@ pub(crate) enum Start {
     /// Always there.
     At(i64),
     /// At several places, since loops around it move it.
-    Several(Offsets),
+    Several(Box<Offsets>),
     /// Not known before the program runs; also for operands without a place.
     Unknown,
 }
 
 impl<'m> Inst<'m> {
-    pub(crate) fn new(cx: &Cx<'m>, id: InstId, axes: &'m LoopAxes, function: Option<FuncId>) -> Inst<'m> {
+    /// `operands` is an empty list; the caller may take it back and empty it for the next instruction.
+    pub(crate) fn new(
+        cx: &Cx<'m>,
+        id: InstId,
+        unit: Unit,
+        (axes, starts): (&'m LoopAxes, &'m RefCell<Starts>),
+        function: Option<FuncId>,
+        mut operands: Vec<Operand<'m>>,
+    ) -> Inst<'m> {
         let inst = &cx.module[id];
         let opcode = inst.opcode();
-        let operands = inst
-            .operands()
-            .map(|(list, index, argument)| Operand::new(cx, inst, axes, list, index, argument));
-        Inst {
-            id,
-            inst,
-            opcode,
-            engine: inst.engine,
-            unit: Unit::of(opcode),
-            operands: operands.collect(),
-            axes,
-            function,
-        }
+        let rows = Operands::of(opcode);
+        inst.operands().for_each(|(list, index, argument)| {
+            operands.push(Operand::new(cx, inst, rows, axes, (list, index), argument));
+        });
+        Inst { id, inst, opcode, engine: inst.engine, unit, operands, axes, starts, function }
     }
 
     /// Place of the instruction.
@@ -185,9 +196,9 @@ impl<'m> Operand<'m> {
     fn new(
         cx: &Cx<'m>,
         inst: &'m Instruction,
+        rows: Option<&'static Operands>,
         axes: &LoopAxes,
-        list: OperandList,
-        index: usize,
+        (list, index): (OperandList, usize),
         argument: &'m Argument,
     ) -> Operand<'m> {
         let module = cx.module;
@@ -225,24 +236,37 @@ impl<'m> Operand<'m> {
             _ => match cx.footprints.offsets(argument, axes) {
                 Some(offsets) => match offsets.as_constant() {
                     Some(at) => Start::At(at),
-                    None => Start::Several(offsets),
+                    None => Start::Several(Box::new(offsets)),
                 },
                 None => Start::Unknown,
             },
+        };
+        let size = dtype.and_then(|dtype| dtype.size_bytes()).map_or(0, u64::from);
+        let on_chip = loc.filter(|loc| matches!(loc.r#type, MemoryType::SB | MemoryType::PSUM));
+        let pitch = on_chip.and_then(|loc| i64::try_from(loc.bytes()?.checked_div(size)?).ok());
+        let pitch = pitch.filter(|pitch| *pitch > 0);
+        let touched = match (&start, pattern, pitch, on_chip) {
+            (Start::At(at), Some(pattern), Some(pitch), Some(loc)) => {
+                Touched::of(*at, pattern, size, pitch, loc)
+            }
+            _ => None,
         };
         Operand {
             list,
             index,
             argument,
-            slot: slot_of(inst, list, index),
+            slot: rows.and_then(|rows| rows.slot_of(inst, list, index)),
+            access: access_of(inst, list, index),
             loc_id,
             loc,
             set,
             memory: loc.map(|loc| loc.r#type),
             dtype,
-            size: dtype.and_then(|dtype| dtype.size_bytes()).map_or(0, u64::from),
+            size,
             pattern,
             start,
+            pitch: pitch.unwrap_or_default(),
+            touched,
             dynamic,
         }
     }
@@ -311,8 +335,7 @@ impl<'m> Operand<'m> {
 
     /// Elements in each row of an on-chip location, in the type of the operand.
     pub(crate) fn pitch(&self) -> Option<i64> {
-        let pitch = i64::try_from(self.row_bytes()?.checked_div(self.size)?).ok()?;
-        (pitch > 0).then_some(pitch)
+        (self.pitch > 0).then_some(self.pitch)
     }
 
     /// Rows of the location at which the access starts: all of them when loops move it, at most [`MAX_STARTS`].

@@ -184,11 +184,13 @@ impl Operands {
     /// The rows of a place: several when its meaning depends on a key, none when the table does not know it.
     pub fn slots_at(&self, list: OperandList, index: usize) -> impl Iterator<Item = &'static Slot> + use<> {
         let slots = self.slots;
-        let is_here = move |slot: &&Slot| slot.list == list && slot.index.is(index);
-        let named = slots.iter().any(|slot| is_here(&slot));
-        slots
-            .iter()
-            .filter(move |slot| is_here(slot) || !named && slot.list == list && slot.index == SlotIndex::Rest)
+        // The rows of the rest of a list stand behind those that name a place of it.
+        let mut named = false;
+        slots.iter().filter(move |slot| {
+            let is_here = slot.list == list && slot.index.is(index);
+            named |= is_here;
+            is_here || !named && slot.list == list && slot.index == SlotIndex::Rest
+        })
     }
 
     /// The row of a place of an instruction, the one whose form holds. `None` when the table does not know the
@@ -286,13 +288,12 @@ pub fn role_of(inst: &Instruction, list: OperandList, index: usize) -> Option<Ro
 /// What an instruction does to an operand. Where the table knows nothing (an unknown op, a place beyond its rows),
 /// inputs are read and outputs written; an output of an unknown op may be read as well.
 pub fn access_of(inst: &Instruction, list: OperandList, index: usize) -> Access {
-    let Some(operands) = Operands::of(inst.opcode()) else {
-        return if list == OperandList::Outs { Access::WriteMaybeRead } else { Access::Read };
-    };
+    if list != OperandList::Outs {
+        return Access::Read;
+    }
+    let Some(operands) = Operands::of(inst.opcode()) else { return Access::WriteMaybeRead };
     let mut accesses = operands.slots_at(list, index).map(|slot| slot.access(inst));
-    let Some(first) = accesses.next() else {
-        return if list == OperandList::Outs { Access::Write } else { Access::Read };
-    };
+    let Some(first) = accesses.next() else { return Access::Write };
     // Rows of one place differ in role, seldom in access; what they disagree about stays open.
     if accesses.all(|access| access == first) { first } else { Access::WriteMaybeRead }
 }

@@ -7,7 +7,7 @@ use super::text::Text;
 
 /// The device to generate for. Sizes: spec: verify 3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Target {
+pub enum Target {
     /// Arch `sunda`.
     Trn1,
     /// Arch `gen3`.

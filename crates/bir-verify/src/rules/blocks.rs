@@ -7,10 +7,11 @@ use bir::ids::{BlockId, FuncId};
 use hashbrown::HashMap;
 
 use super::Check;
-use super::flow::{branch_targets, is_terminator};
+use super::flow::branch_targets;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
+use crate::survey::is_terminator;
 
 pub(super) const CHECKS: &[Check] = &[Check::function(&[CF_06, CF_18, CF_19, CF_20, CF_21], graph)];
 
@@ -35,7 +36,9 @@ impl Graph {
                 return None;
             }
             let mut targets: Vec<usize> = Vec::new();
-            for inst in list.iter().filter(|inst| is_terminator(cx.module[**inst].opcode())) {
+            for inst in
+                cx.survey.notable_in(*block).iter().filter(|inst| is_terminator(cx.module[**inst].opcode()))
+            {
                 for target in branch_targets(&cx.module[*inst].op).into_iter().flatten() {
                     targets.push(*position.get(&target.id()?)?);
                 }

@@ -269,7 +269,7 @@ fn groups_or_pairs(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 /// COL-21: collectives of the same ranks share a stream.
 fn streams(cx: &Cx<'_>, out: &mut Findings<'_>) {
     let mut streams = HashMap::<(&[Vec<u32>], bool), (InstId, i32)>::new();
-    for id in cx.module.insts() {
+    for &id in cx.survey.notable() {
         let (ranks, are_pairs, stream) = match &cx.module[id].op {
             Op::CollectiveCompute(op) => {
                 let groups =

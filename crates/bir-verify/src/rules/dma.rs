@@ -11,7 +11,7 @@ use bir::ids::{BlockId, ExprId, InstId, QueueId, Ref, Target as RefTarget};
 use bir::{Argument, Holder, Op};
 use hashbrown::HashMap;
 
-use super::Check;
+use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DMA_16], dynamic_shape),
     Check::block(&[DMA_18], queue_instances),
     Check::operand(&[IND_02, IND_03], indirect_rows),
-    Check::inst(&[MX_24], packed_types).for_ops(TRANSFERS),
+    Check::inst(&[MX_24], packed_types).for_ops(TRANSFERS).needs(Needs::Operands),
 ];
 
 /// Ops that move data by DMA and name operands.
@@ -83,7 +83,7 @@ fn count(number: usize, what: &str) -> String {
 /// DMA-02: triggers name blocks of their queue, and a block has one trigger.
 fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
     let mut of_block: HashMap<InstId, InstId> = HashMap::new();
-    for id in cx.module.insts() {
+    for &id in cx.survey.notable() {
         let Op::DMATrigger(op) = &cx.module[id].op else { continue };
         for block in &op.dma_blocks {
             let Some(block) = block.id() else {
@@ -372,7 +372,7 @@ fn dynamic_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 
 fn queue_instances(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
     let mut switched: HashMap<BlockId, InstId> = HashMap::new();
-    for id in &cx.module[block].instructions {
+    for &id in cx.survey.notable_in(block) {
         let inst = &cx.module[id];
         let (queue, instance, switches) = match &inst.op {
             Op::SwitchQueueInstance(op) => (op.queue, op.instance, true),

@@ -4,7 +4,7 @@ use bir::diag::{Place, Severity};
 use bir::enums::{AluOpType, ArchLevel, BranchCompareOp, EngineType, InstructionType as It};
 use bir::ids::FuncId;
 use bir::op_info::OpInfo;
-use bir::{Conf, Holder, Op, OpenEnum};
+use bir::{Conf, Op, OpenEnum};
 use smallvec::{SmallVec, smallvec};
 
 use super::Check;
@@ -172,7 +172,7 @@ fn expansion(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
         It::GroupResetSemaphores,
     ];
     let (mut on_all, mut on_engine) = (None, None);
-    for id in cx.module.insts_of(Holder::Function(function)) {
+    for &id in cx.survey.notable_of(function) {
         let inst = &cx.module[id];
         if !CONTROL.contains(&inst.opcode()) {
             continue;

@@ -5,14 +5,14 @@ use bir::diag::{Place, Severity};
 use bir::enums::{Dtype, EngineType, InstructionType};
 use bir::expr::Expr;
 use bir::ids::{BlockId, ExprId, FuncId, InstId, Ref, Target as RefTarget};
-use bir::op_info::OpInfo;
 use bir::{Argument, Holder, Op, OpenEnum, Sym};
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
+use crate::survey::is_terminator;
 use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -42,20 +42,6 @@ pub(super) fn branch_targets(op: &Op) -> [Option<Ref<BlockId>>; 2] {
         Op::UnconditionalBranch(op) => [op.target, None],
         _ => [None, None],
     }
-}
-
-/// Ops that end a block.
-const TERMINATORS: &[InstructionType] = &[
-    InstructionType::CompareAndBranch,
-    InstructionType::UnconditionalBranch,
-    InstructionType::Return,
-    InstructionType::Exit,
-    InstructionType::Break,
-];
-
-/// Whether an instruction ends a block.
-pub(super) fn is_terminator(op: InstructionType) -> bool {
-    OpInfo::of(op).is_some_and(|info| info.terminator)
 }
 
 /// The register that an expression is, with factor 1 and nothing added; loops of either form of it.
@@ -144,7 +130,10 @@ fn targets(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 
 fn terminator_last(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
     let list = &cx.module[block].instructions;
-    let Some(first) = list.iter().position(|inst| is_terminator(cx.module[*inst].opcode())) else { return };
+    let is_end = |inst: &&InstId| is_terminator(cx.module[**inst].opcode());
+    let Some(first) = cx.survey.notable_in(block).iter().find(is_end) else { return };
+    // The ends of blocks are short.
+    let Some(first) = list.iter().rposition(|inst| inst == first) else { return };
     let mut ended: Vec<EngineType> = Vec::new();
     for &id in &list[first..] {
         let inst = &cx.module[id];
@@ -163,31 +152,13 @@ fn terminator_last(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
     }
 }
 
-/// Instructions of a function that stand after the first terminator of their block.
-fn after_terminators(cx: &Cx<'_>, function: FuncId) -> HashSet<InstId> {
-    let mut after = HashSet::new();
-    for id in cx.module.insts_of(Holder::Function(function)) {
-        if !is_terminator(cx.module[id].opcode()) {
-            continue;
-        }
-        let list = &cx.module[cx.module[id].block].instructions;
-        // The ends of blocks are short.
-        let at = list.iter().rposition(|inst| *inst == id).unwrap_or(0);
-        after.extend(list[at + 1..].iter().copied());
-    }
-    after
-}
-
 fn dependents(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
-    if !cx.has_any(TERMINATORS) {
+    if !cx.notes.needs_behind_end.is_set() {
         return;
     }
-    let after = after_terminators(cx, function);
-    if after.is_empty() {
-        return;
-    }
+    let after = |inst: InstId| cx.survey.is_behind_end(inst);
     for id in cx.module.insts_of(Holder::Function(function)) {
-        for edge in cx.module[id].dependencies.iter().filter(|edge| after.contains(&edge.target())) {
+        for edge in cx.module[id].dependencies.iter().filter(|edge| after(edge.target())) {
             let message =
                 format!("depends on {}, which stands after the end of its block", cx.name(edge.target()));
             out.report(CF_09, Place::of(id), message)
@@ -235,9 +206,8 @@ fn compare_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 fn same_targets(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
-    let list = &cx.module[block].instructions;
     let mut first: Option<(InstId, [Option<Ref<BlockId>>; 2])> = None;
-    for id in list.iter().copied() {
+    for id in cx.survey.notable_in(block).iter().copied() {
         let inst = &cx.module[id];
         let targets = branch_targets(&inst.op);
         if targets == [None, None] || !inst.engine.is_datapath() {
@@ -309,9 +279,16 @@ fn ends_block(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
 }
 
 fn one_each(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
-    let list = &cx.module[block].instructions;
-    let ends: Vec<InstId> =
-        list.iter().copied().filter(|inst| is_terminator(cx.module[*inst].opcode())).collect();
+    let ends: Vec<InstId> = cx
+        .survey
+        .notable_in(block)
+        .iter()
+        .copied()
+        .filter(|inst| is_terminator(cx.module[*inst].opcode()))
+        .collect();
+    if ends.is_empty() {
+        return;
+    }
     let mut engines: HashMap<Option<u32>, InstId> = HashMap::new();
     let wide = ends.iter().copied().find(|end| !cx.module[*end].engine.is_datapath());
     for &end in &ends {
@@ -327,7 +304,7 @@ fn one_each(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
             out.report(CF_22, Place::of(end), message).related("the other", Place::of(wide));
         }
     }
-    if wide.is_none() && !ends.is_empty() && engines.len() < DATAPATH.len() {
+    if wide.is_none() && engines.len() < DATAPATH.len() {
         let missing: Vec<&str> = DATAPATH
             .iter()
             .filter(|engine| !engines.contains_key(&engine.ordinal()))
@@ -394,7 +371,7 @@ fn nested_dynamic(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 /// CF-25: branches have no dependencies, and nothing depends on them.
 fn alone(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     use InstructionType as It;
-    if !cx.has_any(&[It::CompareAndBranch, It::UnconditionalBranch, It::Exit]) {
+    if !cx.notes.needs_branch.is_set() {
         return;
     }
     let stands_alone = |inst: InstId| {
@@ -420,7 +397,7 @@ fn alone(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
 
 fn returns(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
     let mut seen: HashMap<Option<u32>, InstId> = HashMap::new();
-    for id in &cx.module[block].instructions {
+    for &id in cx.survey.notable_in(block) {
         if cx.module[id].opcode() == InstructionType::Return
             && let Some(first) = seen.insert(cx.module[id].engine.ordinal(), id)
         {

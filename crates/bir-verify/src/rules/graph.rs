@@ -1,21 +1,23 @@
 //! Names, axes and dependencies: MOD-04 to MOD-07, DEP, DOC-02. What blocks and branches make is in `flow`.
 
+use std::cell::OnceCell;
+
 use bir::OpenEnum;
 use bir::diag::{Place, Severity};
 use bir::edges::{Edge, EdgeKind};
 use bir::expr::Expr;
 use bir::geometry::{Footprint, Overlap};
-use bir::ids::{BlockId, ExprId, FuncId, Id, InstId, LocId};
-use bir::operands::{Access, access_of};
-use bir::{Holder, Sym, Value};
+use bir::ids::{BlockId, ExprId, FuncId, Id, InstId};
+use bir::operands::Access;
+use bir::{Sym, Value};
 use hashbrown::HashMap;
-use smallvec::SmallVec;
 
 use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Unit};
+use crate::starts::{AccessStart, Accesses, Starts, accesses, share};
+use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MOD_04], known),
@@ -47,17 +49,7 @@ fn names(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
             out.report(MOD_05, Place::storage(loc), message);
         }
     }
-    let mut seen = vec![false; cx.module.names.len()];
-    let mut repeated = None;
-    let mut extra = 0u64;
-    for inst in cx.module.insts_of(Holder::Function(function)) {
-        let before = std::mem::replace(&mut seen[cx.module[inst].name.index()], true);
-        if before && cx.module[inst].name != Sym::EMPTY {
-            extra += 1;
-            repeated.get_or_insert(inst);
-        }
-    }
-    if let Some(first) = repeated {
+    if let Some((first, extra)) = cx.survey.repeats(function) {
         let message = format!(
             "the name {} stands before; {extra} instructions of the function repeat a name, which references cannot tell apart",
             cx.name(first)
@@ -161,25 +153,58 @@ fn distance(extras: &[Value]) -> Option<i64> {
 
 /// DEP-01: a dependency on data that the two instructions do not share costs a semaphore for nothing.
 fn no_conflict(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    // Loop-carried ones need the places of another iteration; without loops around, those are the same.
-    for (edge, _) in inst.inst.dependencies.iter_with() {
-        needless(cx, inst, edge, out);
+    let mut starts = inst.starts.borrow_mut();
+    starts.add(inst);
+    let after = Former::of(cx, &starts, inst.id);
+    if !after.is_plain() {
+        return;
     }
+    let touched = OnceCell::new();
+    let mut look = |edge: Edge| {
+        let data = matches!(edge.kind(), EdgeKind::FLOW | EdgeKind::ANTI | EdgeKind::OUTPUT);
+        if data && edge.target().index() < cx.module.inst_ids().len() {
+            let before = Former::of(cx, &starts, edge.target());
+            needless(cx, inst, edge, (&before, &after), &touched, out);
+        }
+    };
+    inst.inst.dependencies.iter().for_each(&mut look);
+    // Loop-carried ones need the places of another iteration; without loops around, those are the same.
     if inst.axes.is_empty() {
         for (edge, extras) in inst.inst.loop_carried_dependencies.iter_with() {
             if distance(extras).is_some() {
-                needless(cx, inst, edge, out);
+                look(edge);
             }
         }
     }
 }
 
-/// Whether an instruction touches no more than what its operands say.
-fn is_plain(cx: &Cx<'_>, inst: InstId) -> bool {
-    let op = cx.module[inst].opcode();
-    cx.module[inst].body().is_empty()
-        && matches!(Unit::of(op), Unit::Engine | Unit::Dma)
-        && op != bir::enums::InstructionType::DMATrigger
+/// What is known of the accesses of an instruction at once.
+enum Former<'s> {
+    Kept(&'s [AccessStart], bool),
+    Own(Accesses),
+}
+
+impl<'s> Former<'s> {
+    fn of(cx: &Cx<'_>, starts: &'s Starts, id: InstId) -> Former<'s> {
+        match starts.get(id) {
+            Some((starts, is_plain)) => Former::Kept(starts, is_plain),
+            None => Former::Own(accesses(cx.module, id)),
+        }
+    }
+
+    fn starts(&self) -> &[AccessStart] {
+        match self {
+            Former::Kept(starts, _) => starts,
+            Former::Own((starts, _)) => starts,
+        }
+    }
+
+    /// Whether it touches no more than what its operands say.
+    fn is_plain(&self) -> bool {
+        match self {
+            Former::Kept(_, is_plain) | Former::Own((_, is_plain)) => *is_plain,
+        }
+    }
 }
 
 type Touched = Vec<(Access, Footprint)>;
@@ -197,29 +222,31 @@ fn exact(cx: &Cx<'_>, id: InstId) -> Option<Touched> {
     Some(touched)
 }
 
-fn needless(cx: &Cx<'_>, inst: &Inst<'_>, edge: Edge, out: &mut Findings<'_>) {
+fn needless(
+    cx: &Cx<'_>,
+    inst: &Inst<'_>,
+    edge: Edge,
+    (before, after): (&Former<'_>, &Former<'_>),
+    touched: &OnceCell<Option<Touched>>,
+    out: &mut Findings<'_>,
+) {
     let (kind, former) = (edge.kind(), edge.target());
-    let reads = |access: Access| access.may_read();
-    let writes = |access: Access| access.writes();
-    let (first, second): (&dyn Fn(Access) -> bool, &dyn Fn(Access) -> bool) = match kind {
-        EdgeKind::FLOW => (&writes, &reads),
-        EdgeKind::ANTI => (&reads, &writes),
-        EdgeKind::OUTPUT => (&writes, &writes),
+    let (first, second): (fn(Access) -> bool, fn(Access) -> bool) = match kind {
+        EdgeKind::FLOW => (Access::writes, Access::may_read),
+        EdgeKind::ANTI => (Access::may_read, Access::writes),
+        EdgeKind::OUTPUT => (Access::writes, Access::writes),
         _ => return,
     };
-    if former.index() >= cx.module.inst_ids().len() || !is_plain(cx, inst.id) || !is_plain(cx, former) {
+    if !before.is_plain() || share((before.starts(), first), (after.starts(), second)) {
         return;
     }
-    if start_together(cx, inst.id, former, first, second) {
-        return;
-    }
-    let (Some(before), Some(after)) = (exact(cx, former), exact(cx, inst.id)) else { return };
+    let Some(after) = touched.get_or_init(|| exact(cx, inst.id)) else { return };
+    let Some(before) = exact(cx, former) else { return };
     if before.is_empty() || after.is_empty() {
         return;
     }
-    for (access, footprint) in before.iter().filter(|(access, _)| first(*access)) {
-        for (other_access, other) in after.iter().filter(|(access, _)| second(*access)) {
-            debug_assert!(first(*access) && second(*other_access));
+    for (_, footprint) in before.iter().filter(|(access, _)| first(*access)) {
+        for (_, other) in after.iter().filter(|(access, _)| second(*access)) {
             if footprint.overlap_within(other, WORK) != Overlap::No {
                 return;
             }
@@ -237,51 +264,22 @@ fn needless(cx: &Cx<'_>, inst: &Inst<'_>, edge: Edge, out: &mut Findings<'_>) {
         .at_most(Severity::Note);
 }
 
-/// Whether two accesses start at the same byte of a location: then they share it, and most dependencies are of this
-/// kind.
-fn start_together(
-    cx: &Cx<'_>,
-    inst: InstId,
-    former: InstId,
-    first: &dyn Fn(Access) -> bool,
-    second: &dyn Fn(Access) -> bool,
-) -> bool {
-    let (before, after) = (&cx.module[former], &cx.module[inst]);
-    let starts = |inst: &bir::Instruction, matters: &dyn Fn(Access) -> bool| -> SmallVec<[(LocId, u64); 4]> {
-        let start = |(list, index, argument): (bir::OperandList, usize, &bir::Argument)| {
-            let bir::Argument::PhysicalAp(access) = argument else { return None };
-            let size = access.dtype?.size_bytes()?;
-            let fixed = access.dynamic_ap_info.is_none() && matters(access_of(inst, list, index));
-            fixed.then_some((access.memref?.id()?, access.offset.checked_mul(size.into())?))
-        };
-        inst.operands().filter_map(start).collect()
-    };
-    let of_former = starts(before, first);
-    starts(after, second).iter().any(|start| of_former.contains(start))
-}
-
 /// Steps of work on the overlap of two footprints.
 const WORK: u32 = 4096;
 
 /// DEP-02: dependencies within a block are acyclic.
 fn cycles(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
     let list = &cx.module[block].instructions;
+    let Some(first) = list.first().map(|inst| inst.index()) else { return };
+    // Ids are neighbours in documents as they are read, and then positions follow from them.
+    let dense = list.iter().enumerate().all(|(at, inst)| inst.index() == first + at);
+    let position: HashMap<InstId, usize> =
+        if dense { HashMap::new() } else { list.iter().enumerate().map(|(at, inst)| (*inst, at)).collect() };
+    let at_of = |inst: InstId| match dense {
+        true => inst.index().checked_sub(first).filter(|at| *at < list.len()),
+        false => position.get(&inst).copied(),
+    };
     // Programs are in order nearly always: only an edge forward in the list can close a cycle.
-    let base: HashMap<InstId, usize>;
-    let dense = is_dense(list);
-    let position = if dense {
-        None
-    } else {
-        base = list.iter().enumerate().map(|(at, inst)| (*inst, at)).collect();
-        Some(&base)
-    };
-    let at_of = |inst: InstId| match position {
-        Some(map) => map.get(&inst).copied(),
-        None => {
-            let first = list.first()?.index();
-            inst.index().checked_sub(first).filter(|at| *at < list.len())
-        }
-    };
     let forward = list.iter().enumerate().any(|(at, inst)| {
         cx.module[*inst].dependencies.iter().any(|edge| at_of(edge.target()).is_some_and(|to| to > at))
     });
@@ -331,9 +329,4 @@ fn cycles(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
             }
         }
     }
-}
-
-/// Whether the ids of a list are neighbours, so that a position follows from an id.
-fn is_dense(list: &[InstId]) -> bool {
-    list.windows(2).all(|pair| pair[1].index() == pair[0].index() + 1)
 }

@@ -4,13 +4,13 @@ use bir::enums::InstructionType;
 use bir::geometry::{Footprint, Overlap};
 use bir::{OperandList, operands::Role};
 
-use super::Check;
+use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::view::{Inst, Operand, Start, Unit};
 
-pub(super) const CHECKS: &[Check] = &[Check::inst(&[WIP_01], in_place)];
+pub(super) const CHECKS: &[Check] = &[Check::inst(&[WIP_01], in_place).needs(Needs::Operands)];
 
 fn in_place(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let kernel = matches!(inst.opcode, InstructionType::CustomOp | InstructionType::BIRKernel);
@@ -46,6 +46,23 @@ fn pair(
     kernel: bool,
     out: &mut Findings<'_>,
 ) {
+    // What is overwritten in place has one pattern, nearly always; there, it tells that nothing is wrong.
+    let is_one = input.loc_id == output.loc_id
+        && matches!((&input.start, &output.start), (Start::At(a), Start::At(b)) if a == b)
+        && input.dtype == output.dtype
+        && input.pattern == output.pattern
+        && inst.opcode != InstructionType::StreamTranspose;
+    if is_one {
+        return;
+    }
+    if let (Some(a), Some(b)) = (input.touched, output.touched)
+        && input.loc_id == output.loc_id
+        && a.is_all
+        && b.is_all
+        && !a.meets(b)
+    {
+        return;
+    }
     // Far apart, which most are: told by the rows of bytes alone.
     if let (Some(a), Some(b)) = (input.loc, output.loc)
         && input.loc_id != output.loc_id

@@ -15,7 +15,8 @@ use crate::findings::Findings;
 use crate::ids::*;
 use crate::view::{Inst, Operand, Unit};
 
-pub(super) const CHECKS: &[Check] = &[Check::inst(&[IND_01, IND_04, IND_05, IND_06, IND_07], indirection)];
+pub(super) const CHECKS: &[Check] =
+    &[Check::inst(&[IND_01, IND_04, IND_05, IND_06, IND_07], indirection).on(&[Unit::Engine])];
 
 /// Partitions of a quadrant; index tensors start at its first one.
 const QUADRANT: i64 = 32;
@@ -42,7 +43,7 @@ fn accesses<'a, 'm>(inst: &'a Inst<'m>) -> SmallVec<[Indirect<'a, 'm>; 2]> {
 }
 
 fn indirection(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    if inst.unit != Unit::Engine || !inst.inst.has_rare() {
+    if !inst.inst.has_rare() {
         return;
     }
     let indirect = accesses(inst);

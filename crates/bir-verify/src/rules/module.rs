@@ -3,7 +3,7 @@
 use bir::diag::{Place, Severity};
 use bir::enums::{ArchLevel, ArchRevision, InstructionType, MemoryType, TensorKind};
 use bir::geometry::Progression;
-use bir::ids::{BlockId, FuncId, Id, LocId, SetId};
+use bir::ids::{BlockId, FuncId, Id, InstId, LocId, SetId};
 use bir::operands::access_of;
 use bir::{Argument, Holder, Module, Op, OperandList};
 use hashbrown::HashSet;
@@ -12,6 +12,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
+use crate::survey::Survey;
 use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -44,11 +45,17 @@ fn trips(op: &Op) -> u64 {
 }
 
 /// Instructions of blocks after unrolling: those that hold no body.
-fn unrolled_count(module: &Module, blocks: &[BlockId]) -> u64 {
+fn unrolled_count(module: &Module, survey: &Survey, blocks: &[BlockId]) -> u64 {
     let mut total = 0u64;
     let mut stack: Vec<(&[BlockId], u64)> = vec![(blocks, 1)];
     while let Some((blocks, times)) = stack.pop() {
         for block in blocks {
+            // Nothing of a block without bodies needs a look.
+            if !survey.nests(*block) {
+                let count = module[*block].instructions.len() as u64;
+                total = total.saturating_add(times.saturating_mul(count));
+                continue;
+            }
             for inst in &module[*block].instructions {
                 let op = &module[inst].op;
                 let body = module[inst].body();
@@ -65,7 +72,7 @@ fn unrolled_count(module: &Module, blocks: &[BlockId]) -> u64 {
 }
 
 fn count(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
-    let total = unrolled_count(cx.module, &cx.module[function].blocks);
+    let total = unrolled_count(cx.module, &cx.survey, &cx.module[function].blocks);
     let limit = cx.options.instruction_limit;
     if total > limit {
         let message = format!(
@@ -90,7 +97,13 @@ fn unrolled(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     if !is_unrolled(cx, function) {
         return;
     }
-    for inst in cx.module.insts_of(Holder::Function(function)) {
+    let mut notable = cx.survey.notable_of(function).iter().copied();
+    let mut all = cx.notes.is_symbolic.is_set().then(|| cx.module.insts_of(Holder::Function(function)));
+    let insts: &mut dyn Iterator<Item = InstId> = match &mut all {
+        Some(all) => all,
+        None => &mut notable,
+    };
+    for inst in insts {
         use InstructionType as It;
         let op = cx.module[inst].opcode();
         let symbolic = cx.module[inst].operands().any(|(_, _, operand)| {
@@ -120,47 +133,6 @@ fn one_stage(cx: &Cx<'_>, out: &mut Findings<'_>) {
     }
 }
 
-/// Sets that something reads or writes.
-struct Touched {
-    read: SetIds,
-    written: SetIds,
-}
-
-/// A set of ids, dense.
-struct SetIds(Vec<bool>);
-
-impl SetIds {
-    fn insert(&mut self, set: SetId) {
-        self.0[set.index()] = true;
-    }
-
-    fn contains(&self, set: &SetId) -> bool {
-        self.0[set.index()]
-    }
-}
-
-fn touched(module: &Module) -> Touched {
-    let none = || SetIds(vec![false; module.set_ids().len()]);
-    let mut touched = Touched { read: none(), written: none() };
-    for inst in module.insts() {
-        let inst = &module[inst];
-        for (list, index, argument) in inst.operands() {
-            let named = argument.location().and_then(|loc| loc.id()).map(|loc| module[loc].set);
-            let Some(set) = named.or_else(|| argument.location_set().and_then(|set| set.id())) else {
-                continue;
-            };
-            let access = access_of(inst, list, index);
-            if list != OperandList::Outs || access.may_read() {
-                touched.read.insert(set);
-            }
-            if access.writes() {
-                touched.written.insert(set);
-            }
-        }
-    }
-    touched
-}
-
 /// Whether something outside of the module fills or empties a set.
 fn is_shared(module: &Module, set: SetId) -> bool {
     let record = &module[set];
@@ -180,10 +152,9 @@ fn never_read(cx: &Cx<'_>, out: &mut Findings<'_>) {
     if cx.has_any(&[InstructionType::Call]) {
         return;
     }
-    let touched = touched(cx.module);
     for function in cx.module.functions() {
         for set in cx.module.sets_of(function) {
-            if touched.written.contains(&set) && !touched.read.contains(&set) && !is_shared(cx.module, set) {
+            if cx.notes.is_written(set) && !cx.notes.is_read(set) && !is_shared(cx.module, set) {
                 let message = format!("{} is written and never read", cx.name(set));
                 out.report(MOD_12, Place::storage(set), message);
             }
@@ -199,7 +170,6 @@ fn uninitialised(cx: &Cx<'_>, out: &mut Findings<'_>) {
     for function in cx.module.functions() {
         read_too_early(cx, function, out);
     }
-    let written = touched(cx.module).written;
     for id in cx.module.insts() {
         let inst = &cx.module[id];
         for (list, index, argument) in inst.operands() {
@@ -209,7 +179,7 @@ fn uninitialised(cx: &Cx<'_>, out: &mut Findings<'_>) {
             let loc = argument.location().and_then(|loc| loc.id());
             let set = loc.map(|loc| cx.module[loc].set).or_else(|| argument.location_set()?.id());
             let Some(set) = set else { continue };
-            if written.contains(&set) || is_shared(cx.module, set) || may_read_nothing(&inst.op) {
+            if cx.notes.is_written(set) || is_shared(cx.module, set) || may_read_nothing(&inst.op) {
                 continue;
             }
             // Of an output that is read as well, only a first read counts; nothing else writes it.
@@ -279,8 +249,10 @@ fn live_on_entry(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
         return;
     }
     let [entry, ..] = cx.module[function].blocks[..] else { return };
-    let mut written: HashSet<LocId> = HashSet::new();
-    let mut read: Vec<(LocId, bir::ids::InstId, OperandList, usize)> = Vec::new();
+    // By location.
+    let mut is_written = vec![false; cx.module.loc_ids().len()];
+    let mut is_read = is_written.clone();
+    let mut read: Vec<(LocId, InstId, OperandList, usize)> = Vec::new();
     for id in &cx.module[entry].instructions {
         let inst = &cx.module[id];
         if !inst.body().is_empty() || matches!(inst.op, Op::Call(_)) {
@@ -292,15 +264,17 @@ fn live_on_entry(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
             if !on_chip || list == OperandList::Outs {
                 continue;
             }
-            if !written.contains(&loc) && read.iter().all(|(seen, ..)| *seen != loc) && read.len() < 256 {
+            if !is_written[loc.index()] && !is_read[loc.index()] && read.len() < 256 {
+                is_read[loc.index()] = true;
                 read.push((loc, id, list, index));
             }
         }
-        for (list, index, argument) in inst.operands() {
+        for (list, _, argument) in inst.operands() {
             let Some(loc) = argument.location().and_then(|loc| loc.id()) else { continue };
-            if access_of(inst, list, index).writes() {
-                if let Some((_, reader, list, index)) =
-                    read.iter().find(|(seen, ..)| *seen == loc && !written.contains(&loc))
+            // Outputs are always written.
+            if list == OperandList::Outs && !std::mem::replace(&mut is_written[loc.index()], true) {
+                if is_read[loc.index()]
+                    && let Some((_, reader, list, index)) = read.iter().find(|(seen, ..)| *seen == loc)
                     && *reader != id
                 {
                     let message = format!(
@@ -311,7 +285,6 @@ fn live_on_entry(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
                     out.report(MEM_07, Place::operand(*reader, *list, *index), message)
                         .at_most(Severity::Note);
                 }
-                written.insert(loc);
             }
         }
         debug_assert!(id.index() < cx.module.inst_ids().len());

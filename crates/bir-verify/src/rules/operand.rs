@@ -6,6 +6,8 @@ use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, MemoryType};
 use bir::operands::{Coverage, Memories, Operands, Role};
 
+use smallvec::SmallVec;
+
 use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
@@ -27,7 +29,7 @@ fn numbers(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         return;
     }
     for list in [OperandList::Ins, OperandList::Outs] {
-        let found = inst.list(list).count();
+        let found = if list == OperandList::Ins { inst.inst.ins.len() } else { inst.inst.outs.len() };
         let Some(count) = operands.count(list).filter(|count| !count.accepts(found)) else { continue };
         let what = if list == OperandList::Ins { "inputs" } else { "outputs" };
         let message = format!("has {found} {what}; {} has {count}", inst.op_name(cx));
@@ -131,7 +133,7 @@ fn equal_counts(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             && operand.is_access()
             && !operand.dynamic
     };
-    let counts: Vec<(&Operand<'_>, u64)> =
+    let counts: SmallVec<[(&Operand<'_>, u64); 2]> =
         inst.ins().filter(is_data).filter_map(|operand| Some((operand, operand.elements()?))).collect();
     let (Some(writes), Some((first, reads))) = (output.elements(), counts.first()) else { return };
     let agree = counts.iter().all(|(_, count)| count == reads);

@@ -14,13 +14,16 @@ use crate::view::{Inst, Operand, Start, Unit, each_offset};
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[AP_01, AP_05], bounds),
     Check::operand(&[AP_04], shape),
-    Check::operand(&[AP_06, AP_07, AP_08], descriptor),
+    Check::operand(&[AP_06, AP_07, AP_08], descriptor).on(ENCODED),
     Check::operand(&[AP_09], alignment),
-    Check::operand(&[PART_01, PART_02, PART_04, PART_05, PART_06], partitions),
+    Check::operand(&[PART_01, PART_02, PART_04, PART_05, PART_06], partitions).on(ENCODED),
     Check::operand(&[PART_07], matmul_start),
-    Check::operand(&[PART_08], partition_step),
+    Check::operand(&[PART_08], partition_step).on(ENCODED),
     Check::inst(&[PART_10], same_start),
 ];
+
+/// Units whose instruction words hold the operands.
+const ENCODED: &[Unit] = &[Unit::Engine];
 
 /// The lowest and the highest element that pairs reach from a start.
 fn reach(pairs: impl Iterator<Item = ApPair>) -> Option<(i64, i64)> {
@@ -44,7 +47,8 @@ fn location_elements(operand: &Operand<'_>) -> Option<i64> {
 }
 
 fn bounds(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
-    if operand.size == 0 || operand.pattern.is_none() {
+    if operand.size == 0 || operand.pattern.is_none() || operand.touched.is_some_and(|touched| touched.is_all)
+    {
         return;
     }
     let (low, high) = match &operand.start {
@@ -112,7 +116,7 @@ fn shape(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<
 
 /// Whether the rules on what an instruction word can say hold for an operand.
 fn is_encoded(inst: &Inst<'_>, operand: &Operand<'_>) -> bool {
-    inst.unit == Unit::Engine && operand.is_on_chip()
+    ENCODED.contains(&inst.unit) && operand.is_on_chip()
 }
 
 /// Free dimensions, outermost first, without those of one element; neighbours that are one progression made one.
@@ -182,7 +186,9 @@ fn descriptor(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Find
     }
     if pattern.len() > 3 {
         let dims = merged(operand);
-        if let Some(most) = word_dims(operand).filter(|most| dims.len() > *most) {
+        if dims.len() > 1
+            && let Some(most) = word_dims(operand).filter(|most| dims.len() > *most)
+        {
             let message = format!(
                 "Too many strides: {} has {} free dimensions that are no single progression, and the instruction word \
                  has {most} for this operand",

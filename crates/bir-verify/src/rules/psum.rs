@@ -1,12 +1,14 @@
 //! Results and their accumulation in PSUM: PSUM.
 
 use bir::diag::{Place, Severity};
-use bir::enums::Dtype;
+use bir::enums::{Dtype, MemoryType};
 use bir::geometry::{Footprint, Overlap, Unknown};
 use bir::ids::{BlockId, Id, InstId};
-use bir::operands::{Role, access_of};
+use bir::operands::Role;
+use bir::records::PhysicalAp;
 use bir::{OpenEnum, OperandList};
 use hashbrown::HashMap;
+use smallvec::smallvec;
 
 use super::Check;
 use super::matmul::Keys;
@@ -140,8 +142,10 @@ fn narrow_alignment(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 const START: u8 = 1;
 
 /// A region of PSUM and what last happened to it.
-struct Region {
+struct Region<'m> {
     footprint: Footprint,
+    /// The access, when it is always at one place: an equal one has the same footprint.
+    access: Option<&'m PhysicalAp>,
     /// Whether a matmul wrote it.
     by_matmul: bool,
 }
@@ -149,18 +153,35 @@ struct Region {
 /// PSUM-03 in the straight line of a block, where it needs no order: a matmul that accumulates into a region that no
 /// matmul has started. Interleaved groups and other blocks are for the order command.
 fn accumulation(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
-    let mut regions: Vec<Region> = Vec::new();
+    let leaves = |inst: &&InstId| {
+        let inst = &cx.module[**inst];
+        !inst.body().is_empty() || inst.opcode().is_a(bir::enums::InstructionType::Call)
+    };
+    let end = cx.survey.notable_in(block).iter().find(leaves).copied();
+    let mut regions: Vec<Region<'_>> = Vec::new();
     for id in &cx.module[block].instructions {
-        let inst = &cx.module[id];
-        let flag = Keys::of(&inst.op).map(|keys| keys.accumulation_flag.value());
-        if !inst.body().is_empty() || inst.opcode().is_a(bir::enums::InstructionType::Call) {
+        if Some(id) == end {
             return;
         }
-        for (list, index, argument) in inst.operands() {
-            if list != OperandList::Outs || !access_of(inst, list, index).writes() {
+        let inst = &cx.module[id];
+        // Outputs are always written.
+        for (index, argument) in inst.outs.iter().enumerate() {
+            if !may_lie_in_psum(cx, argument) {
                 continue;
             }
-            for footprint in cx.footprints.operand(argument, &Unknown) {
+            let flag = Keys::of(&inst.op).map(|keys| keys.accumulation_flag.value());
+            let access = match argument {
+                bir::Argument::PhysicalAp(access) if access.dynamic_ap_info.is_none() => Some(access),
+                _ => None,
+            };
+            let known = access.and_then(|access| {
+                regions.iter().rev().find(|region| region.access.is_some_and(|other| is_same(access, other)))
+            });
+            let footprints = match known {
+                Some(region) => smallvec![region.footprint.clone()],
+                None => cx.footprints.operand(argument, &Unknown),
+            };
+            for footprint in footprints {
                 if footprint.space != bir::geometry::Space::Psum {
                     continue;
                 }
@@ -172,13 +193,24 @@ fn accumulation(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
                 }
                 // Only the latest writers matter; old ones are forgotten when they are covered.
                 regions.retain(|region| !footprint.covers(&region.footprint));
-                regions.push(Region { footprint, by_matmul: flag.is_some() });
+                regions.push(Region { footprint, access, by_matmul: flag.is_some() });
                 if regions.len() > REGIONS {
                     regions.remove(0);
                 }
             }
         }
     }
+}
+
+/// Whether two accesses to a location that are always at one place are the same.
+fn is_same(a: &PhysicalAp, b: &PhysicalAp) -> bool {
+    a.offset == b.offset && a.memref.is_some() && a.memref == b.memref && a.dtype == b.dtype && a.ap == b.ap
+}
+
+/// Whether an operand names a location of PSUM, or a set.
+fn may_lie_in_psum(cx: &Cx<'_>, argument: &bir::Argument) -> bool {
+    let loc = argument.location().and_then(|loc| loc.id());
+    loc.is_none_or(|loc| cx.module[loc].r#type == MemoryType::PSUM)
 }
 
 /// Regions that are remembered.
@@ -191,7 +223,7 @@ fn unstarted(
     index: usize,
     bits: u8,
     footprint: &Footprint,
-    regions: &[Region],
+    regions: &[Region<'_>],
     block: BlockId,
     out: &mut Findings<'_>,
 ) {

@@ -6,7 +6,7 @@ use bir::ids::{BlockId, FuncId, RegId};
 use bir::{Argument, Holder, Op, OpenEnum};
 use hashbrown::HashMap;
 
-use super::Check;
+use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
@@ -14,7 +14,7 @@ use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[REG_01], memory_ops),
-    Check::inst(&[REG_02], kind),
+    Check::inst(&[REG_02], kind).needs(Needs::Operands),
     Check::inst(&[REG_03], widths),
     Check::inst(&[REG_05], register_ops),
     Check::function(&[REG_06], stays),
@@ -127,7 +127,7 @@ fn register_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 
 /// REG-06, as a note: registers that live across blocks belong to another flow.
 fn stays(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
-    if cx.module.reg_ids().len() == 0 {
+    if !cx.notes.crosses_blocks.is_set() {
         return;
     }
     let mut homes: HashMap<RegId, BlockId> = HashMap::new();

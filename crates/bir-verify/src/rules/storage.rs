@@ -7,8 +7,8 @@ use bir::ids::{FuncId, LocId, SetId};
 use bir::records::MemoryLocation;
 use smallvec::SmallVec;
 
-use super::Check;
 use super::pattern::alternatives;
+use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
@@ -19,8 +19,8 @@ pub(super) const CHECKS: &[Check] = &[
         &[ALLOC_01, ALLOC_02, ALLOC_03, ALLOC_04, ALLOC_07, ALLOC_08, MEM_04, MEM_05, MEM_06, MOD_09],
         storage,
     ),
-    Check::inst(&[ALLOC_06], fits_together),
-    Check::inst(&[ALLOC_05], overlap),
+    Check::inst(&[ALLOC_06], fits_together).needs(Needs::Operands),
+    Check::inst(&[ALLOC_05], overlap).needs(Needs::Operands),
 ];
 
 fn storage(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {

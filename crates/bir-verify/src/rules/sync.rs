@@ -6,21 +6,21 @@ use bir::ids::FuncId;
 use bir::records::SyncInfo;
 use bir::{Holder, Op, OpenEnum};
 
-use super::Check;
+use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::inst(&[SYNC_01, SYNC_02], ids),
-    Check::inst(&[SYNC_03, SYNC_06], modes),
-    Check::inst(&[SYNC_04], wait_modes),
-    Check::inst(&[SYNC_05], capacity),
+    Check::inst(&[SYNC_01, SYNC_02], ids).needs(Needs::Sync),
+    Check::inst(&[SYNC_03, SYNC_06], modes).needs(Needs::Sync),
+    Check::inst(&[SYNC_04], wait_modes).needs(Needs::Sync),
+    Check::inst(&[SYNC_05], capacity).needs(Needs::Sync),
     Check::function(&[SYNC_07], carriers),
     Check::inst(&[SYNC_08], drain),
     Check::inst(&[SYNC_09], reset_group),
-    Check::inst(&[SYNC_12], late),
+    Check::inst(&[SYNC_12], late).needs(Needs::Sync),
 ];
 
 fn sync<'i>(inst: &'i Inst<'_>) -> Option<&'i SyncInfo> {

@@ -1,8 +1,10 @@
 //! One instruction: fields, operands, neighbours over the same bytes, dependencies, synchronisation.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+mod edges;
+mod waits;
 
-use bir::enums::{SyncRefType, WaitMode};
+use std::collections::{HashMap, VecDeque};
+
 use bir::geometry::{LoopAxes, Overlap, Progression, Space};
 use bir::ids::{BlockId, Id, InstId};
 use bir::operands::role_of;
@@ -13,7 +15,10 @@ use serde::Serialize;
 use super::{Cut, ShowOptions};
 use crate::json::{self, ByName};
 use crate::program::{At, Program, Touch, access_word, operand_name};
-use crate::semaphores::{self, Binding, Event, Key, What};
+use crate::semaphores::Key;
+use edges::{dependents, depends_on};
+use waits::{Timeline, keys_of, timelines, updates, waits};
+pub(super) use waits::{is_event, sync_word};
 
 /// An instruction.
 #[derive(Clone, Debug, Serialize)]
@@ -270,14 +275,7 @@ pub(super) fn views(program: &Program<'_>, insts: &[InstId], options: &ShowOptio
         let instruction = &module[inst];
         // A transfer synchronises where its trigger stands.
         let block = module[program.triggers_of(inst).next().unwrap_or(inst)].block;
-        let events = events.entry(block).or_insert_with(|| {
-            let lists = semaphores::events(module, block, &|key| keys.contains(&key));
-            let bound = |(key, events): (Key, Vec<Event>)| {
-                let bindings = semaphores::bindings(module, &events);
-                (key, Timeline { events, bindings })
-            };
-            lists.into_iter().map(bound).collect()
-        });
+        let events = events.entry(block).or_insert_with(|| timelines(module, block, &keys));
         let operands = operands(program, inst, &touches[at], std::mem::take(&mut sides[at]));
         InstView {
             at: program.at(inst),
@@ -298,30 +296,6 @@ pub(super) fn views(program: &Program<'_>, insts: &[InstId], options: &ShowOptio
         }
     };
     (0..insts.len()).map(view).collect()
-}
-
-/// What happens to a semaphore in a block, and the updates that its waits need.
-#[derive(Default)]
-struct Timeline {
-    events: Vec<Event>,
-    bindings: Vec<Option<Binding>>,
-}
-
-/// The semaphores that some instructions wait for or update, with the transfers that they start.
-fn keys_of(module: &Module, insts: &[InstId]) -> HashSet<Key> {
-    let mut keys = HashSet::new();
-    for inst in insts {
-        let blocks = match &module[*inst].op {
-            Op::DMATrigger(op) => op.dma_blocks.iter().filter_map(|block| block.id()).collect(),
-            _ => Vec::new(),
-        };
-        for owner in [*inst].into_iter().chain(blocks) {
-            let Some(sync) = &module[owner].sync_info else { continue };
-            keys.extend(sync.on_wait.iter().filter_map(|wait| Some((wait.sync_type, wait.id?))));
-            keys.extend(sync.on_update.iter().filter_map(|update| Some((update.sync_type, update.id?))));
-        }
-    }
-    keys
 }
 
 /// What touches the bytes of the operands of some instructions before and after: one pass over the program.
@@ -562,258 +536,4 @@ fn transfer_views(program: &Program<'_>, inst: InstId, most: usize) -> Cut<Trans
         module.insts_of(Holder::Inst(inst)).for_each(|descriptor| add(inst, descriptor));
     }
     views
-}
-
-fn waits(program: &Program<'_>, inst: InstId, events: &HashMap<Key, Timeline>) -> Vec<WaitView> {
-    let module = program.module;
-    let index = program.names().index(inst);
-    let Some(sync) = &module[inst].sync_info else { return Vec::new() };
-    let mut seen: HashMap<Key, usize> = HashMap::new();
-    let view = |wait: &bir::records::SyncWait| {
-        let key = wait.id.map(|id| (wait.sync_type, id));
-        let timeline = key.and_then(|key| events.get(&key));
-        let list = timeline.map_or(&[][..], |timeline| &timeline.events);
-        // The n-th wait of this instruction for this semaphore.
-        let nth = key.map_or(0, |key| {
-            let nth = seen.entry(key).or_default();
-            *nth += 1;
-            *nth - 1
-        });
-        let own = |(_, event): &(usize, &Event)| {
-            matches!(event.what, What::Wait { .. }) && event.inst == inst && Some(event.index) == index
-        };
-        let at = list.iter().enumerate().filter(own).nth(nth).map(|(at, _)| at);
-        let binding = at.and_then(|at| timeline?.bindings[at]);
-        let producer = binding.map(|binding| &list[binding.event]);
-        let from = wait.from.map(|from| module.str(from).to_owned());
-        let remark = remark(module, wait, list, at, producer, binding.is_some_and(|b| b.certain));
-        WaitView {
-            sync: wait.sync_type.text(&module.names).to_owned(),
-            id: wait.id,
-            mode: wait.wait_mode.text(&module.names).to_owned(),
-            value: wait.wait_value,
-            register: wait.wait_reg.map(|register| module.str(module.ref_name(register)).to_owned()),
-            from,
-            producer: producer.map(|event| program.at(event.inst)),
-            count: producer.and_then(|event| Some([event.before?, event.after?])),
-            certain: binding.is_some_and(|binding| binding.certain),
-            remark,
-        }
-    };
-    sync.on_wait.iter().map(view).collect()
-}
-
-/// What is odd about a wait.
-fn remark(
-    module: &Module,
-    wait: &bir::records::SyncWait,
-    events: &[Event],
-    at: Option<usize>,
-    producer: Option<&Event>,
-    certain: bool,
-) -> Option<String> {
-    let Some(producer) = producer else {
-        let updated = events.iter().any(|event| matches!(event.what, What::Update { .. }));
-        return Some(match wait.wait_mode {
-            WaitMode::SemGeReg => "the count is in a register".into(),
-            _ if !updated => "nothing in this block updates it".into(),
-            _ if at.is_some_and(|at| events[at].before.is_none()) => {
-                "its count is not known here: a reset does not say which semaphores it resets".into()
-            }
-            _ => "its count never gets there in this block".into(),
-        });
-    };
-    let waiter = at.map(|at| events[at].index);
-    if waiter.is_some_and(|waiter| producer.index >= waiter) {
-        return Some("that update stands behind the wait".into());
-    }
-    let name = module[producer.inst].name;
-    if wait.from.is_some_and(|from| from != name) {
-        return Some("the document names another producer".into());
-    }
-    (!certain).then(|| "several streams update it: which update comes first is not fixed".into())
-}
-
-fn updates(
-    program: &Program<'_>,
-    inst: InstId,
-    events: &HashMap<Key, Timeline>,
-    most: usize,
-) -> Vec<UpdateView> {
-    let module = program.module;
-    let mut views = Vec::new();
-    let blocks = match &module[inst].op {
-        Op::DMATrigger(op) => op.dma_blocks.iter().filter_map(|block| block.id()).collect(),
-        _ => Vec::new(),
-    };
-    for owner in [inst].into_iter().chain(blocks) {
-        let Some(sync) = &module[owner].sync_info else { continue };
-        for update in &sync.on_update {
-            let key = update.id.map(|id| (update.sync_type, id)).filter(|_| update.target_core.is_none());
-            let timeline = key.and_then(|key| events.get(&key));
-            let list = timeline.map_or(&[][..], |timeline| &timeline.events);
-            let own = |event: &Event| matches!(event.what, What::Update { .. }) && event.inst == owner;
-            let at = list.iter().position(own);
-            let mut waiters = Cut::default();
-            let bindings = timeline.map_or(&[][..], |timeline| &timeline.bindings);
-            for (event, binding) in list.iter().zip(bindings) {
-                if binding.is_some_and(|binding| Some(binding.event) == at) {
-                    waiters.push(most, || program.at(event.inst));
-                }
-            }
-            views.push(UpdateView {
-                dma_block: (owner != inst).then(|| program.names().name(module, owner)),
-                sync: update.sync_type.text(&module.names).to_owned(),
-                id: update.id,
-                mode: update.update_mode.text(&module.names).to_owned(),
-                value: update.update_value,
-                core: update.target_core,
-                count: at.and_then(|at| list[at].after),
-                waiters,
-            });
-        }
-    }
-    views
-}
-
-fn depends_on(program: &Program<'_>, inst: InstId, most: usize) -> Cut<Dependency> {
-    let module = program.module;
-    let mut found = Cut::default();
-    let own = program.touches(inst);
-    for (edges, carried) in
-        [(&module[inst].dependencies, false), (&module[inst].loop_carried_dependencies, true)]
-    {
-        for (edge, extras) in edges.iter_with() {
-            found.push(most, || {
-                let others = program.touches(edge.target());
-                let because = because(program, &others, &own, edge.kind());
-                dependency(program, edge.target(), edge.kind(), carried.then_some(extras), because)
-            });
-        }
-    }
-    found
-}
-
-/// What depends on some instructions: one pass over all edges.
-fn dependents(program: &Program<'_>, insts: &[InstId], most: usize) -> Vec<Cut<Dependency>> {
-    let module = program.module;
-    let wanted: HashMap<InstId, usize> = insts.iter().enumerate().map(|(at, inst)| (*inst, at)).collect();
-    let mut found: Vec<Cut<Dependency>> = insts.iter().map(|_| Cut::default()).collect();
-    for inst in module.insts() {
-        let instruction = &module[inst];
-        for (edges, carried) in
-            [(&instruction.dependencies, false), (&instruction.loop_carried_dependencies, true)]
-        {
-            // Extra elements are rare: the plain walk is the quick one.
-            if !edges.iter().any(|edge| wanted.contains_key(&edge.target())) {
-                continue;
-            }
-            for (edge, extras) in edges.iter_with() {
-                let Some(at) = wanted.get(&edge.target()) else { continue };
-                found[*at].push(most, || {
-                    let (own, others) = (program.touches(insts[*at]), program.touches(inst));
-                    let because = because(program, &own, &others, edge.kind());
-                    dependency(program, inst, edge.kind(), carried.then_some(extras), because)
-                });
-            }
-        }
-    }
-    found
-}
-
-fn dependency(
-    program: &Program<'_>,
-    other: InstId,
-    kind: bir::edges::EdgeKind,
-    carried: Option<&[Value]>,
-    because: Vec<Because>,
-) -> Dependency {
-    let extras = |extras: &[Value]| {
-        json::text(|out| {
-            for (i, extra) in extras.iter().enumerate() {
-                if i > 0 {
-                    out.push(b' ');
-                }
-                json::value_of(out, extra);
-            }
-        })
-    };
-    Dependency {
-        at: program.at(other),
-        edge: kind.name().map_or_else(|| kind.number().to_string(), str::to_owned),
-        loop_carried: carried.map(extras),
-        because,
-    }
-}
-
-/// The bytes for whose sake the second instruction waits for the first.
-fn because(
-    program: &Program<'_>,
-    first: &[Touch],
-    second: &[Touch],
-    kind: bir::edges::EdgeKind,
-) -> Vec<Because> {
-    use bir::edges::EdgeKind;
-    /// More are of no use to anyone.
-    const MOST: usize = 8;
-    let matters = |first: &Touch, second: &Touch| match kind {
-        EdgeKind::FLOW => first.access.writes() && second.access.may_read(),
-        EdgeKind::ANTI => first.access.may_read() && second.access.writes(),
-        EdgeKind::OUTPUT => first.access.writes() && second.access.writes(),
-        _ => first.access.writes() || second.access.writes(),
-    };
-    let mut found = Vec::new();
-    for a in first {
-        for b in second.iter().filter(|b| matters(a, b)) {
-            let overlap = a.footprint.overlap(&b.footprint);
-            if overlap == Overlap::No || found.len() == MOST {
-                continue;
-            }
-            found.push(Because {
-                first: operand_name(a.list, a.index),
-                second: operand_name(b.list, b.index),
-                bytes: common(program.module, program.footprints.target().psum_bank_bytes as i64, a, b),
-                certain: overlap == Overlap::Yes,
-            });
-        }
-    }
-    found
-}
-
-/// The common box in words: `x_sb_0: SB[0..128) x bytes [0..4)`.
-fn common(module: &Module, bank_bytes: i64, a: &Touch, b: &Touch) -> String {
-    let (partitions, mut bytes) = a.footprint.common_box(&b.footprint);
-    let name = match (a.footprint.location, b.footprint.location) {
-        (Some(a), Some(b)) if a != b => {
-            format!("{} and {}", module.str(module[a].name), module.str(module[b].name))
-        }
-        (Some(loc), _) | (_, Some(loc)) => module.str(module[loc].name).to_owned(),
-        _ => space_word(a.footprint.space).to_owned(),
-    };
-    let space = space_word(a.footprint.space);
-    let mut text = format!("{name}: ");
-    if a.footprint.space == Space::Psum && bank_bytes > 0 {
-        // As footprints print: within the first bank.
-        let bank = bytes.start.div_euclid(bank_bytes);
-        bytes = bytes.start - bank * bank_bytes..bytes.end - bank * bank_bytes;
-        text += &format!("PSUM bank {bank} [{}..{}) x ", partitions.start, partitions.end);
-    } else if a.footprint.space.is_on_chip() {
-        text += &format!("{space}[{}..{}) x ", partitions.start, partitions.end);
-    }
-    let end =
-        if bytes.end >= bir::geometry::lattice::ADDRESS_LIMIT { "".into() } else { bytes.end.to_string() };
-    text + &format!("bytes [{}..{end})", bytes.start)
-}
-
-/// `semaphore 8`
-pub(super) fn sync_word(sync: &str, id: Option<u32>) -> String {
-    match id {
-        Some(id) => format!("{sync} {id}"),
-        None => format!("{sync} ?"),
-    }
-}
-
-/// Whether a kind is that of events.
-pub(super) fn is_event(sync: &str) -> bool {
-    SyncRefType::parse(sync) == Some(SyncRefType::Event)
 }

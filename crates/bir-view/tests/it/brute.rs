@@ -1,10 +1,10 @@
 //! What `show` and `mem` say, against a count of every byte of every partition.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bir::builder::{Builder, NewTensor, Tensor};
 use bir::enums::{ArchLevel, Dtype, EngineType, MemoryType};
-use bir::ids::{InstId, LocId};
+use bir::ids::{Id, InstId, LocId};
 use bir::operands::access_of;
 use bir::ops::TensorCopy;
 use bir::{Argument, Holder, Module, Op};
@@ -12,14 +12,16 @@ use bir_view::find::Subject;
 use bir_view::mem::mem;
 use bir_view::show::{ShowOptions, Shown, show};
 use proptest::prelude::*;
+use xtask::gen_module::Target;
 
-/// Space (SB is 0, PSUM 1, a DRAM location its own), partition, byte.
-type Byte = (usize, u64, u64);
+use crate::parse;
 
-/// Every byte that an operand touches, element by element.
-fn bytes_of(module: &Module, argument: &Argument) -> BTreeSet<Byte> {
-    let mut bytes = BTreeSet::new();
-    let Argument::PhysicalAp(arg) = argument else { return bytes };
+/// Space (SB is 0, PSUM 1, a DRAM location its own), partition, first byte, and the byte behind the last.
+type Run = (usize, u64, u64, u64);
+
+/// Every byte that an operand touches, element by element, as ascending runs that do not touch.
+fn bytes_of(module: &Module, argument: &Argument) -> Vec<Run> {
+    let Argument::PhysicalAp(arg) = argument else { return Vec::new() };
     let loc = arg.memref.unwrap().id().unwrap();
     let location = &module[loc];
     let size = u64::from(arg.dtype.unwrap().size_bytes().unwrap());
@@ -27,6 +29,7 @@ fn bytes_of(module: &Module, argument: &Argument) -> BTreeSet<Byte> {
     for pair in arg.ap.as_ref().unwrap().iter() {
         elements = elements.iter().flat_map(|e| (0..pair.num).map(move |k| e + k * pair.step)).collect();
     }
+    let mut runs: Vec<Run> = Vec::new();
     for element in elements {
         let element = u64::try_from(element).unwrap();
         let (space, partition, first) = match location.r#type {
@@ -36,11 +39,30 @@ fn bytes_of(module: &Module, argument: &Argument) -> BTreeSet<Byte> {
                 let space = usize::from(location.r#type == MemoryType::PSUM);
                 (space, u64::from(location.base) + element / pitch, start + element % pitch * size)
             }
-            _ => (2 + format!("{loc:?}").len() + module.str(location.name).len() * 1000, 0, element * size),
+            _ => (2 + loc.index(), 0, element * size),
         };
-        bytes.extend((0..size).map(|byte| (space, partition, first + byte)));
+        match runs.last_mut() {
+            Some(last) if (last.0, last.1, last.3) == (space, partition, first) => last.3 += size,
+            _ => runs.push((space, partition, first, first + size)),
+        }
     }
-    bytes
+    runs.sort_unstable();
+    runs
+}
+
+fn is_disjoint(a: &[Run], b: &[Run]) -> bool {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    while let (Some(x), Some(y)) = (a.peek(), b.peek()) {
+        if (x.0, x.1) == (y.0, y.1) && x.2 < y.3 && y.2 < x.3 {
+            return false;
+        }
+        if (x.0, x.1, x.3) < (y.0, y.1, y.3) {
+            a.next()
+        } else {
+            b.next()
+        };
+    }
+    true
 }
 
 /// Instructions of functions in order; each trigger is followed by its descriptors, which are called by their block.
@@ -63,7 +85,7 @@ fn touchers(module: &Module) -> Vec<(usize, InstId, InstId)> {
 /// them, nearest first.
 fn check_show(module: &Module) {
     let all = touchers(module);
-    let mut bytes: Vec<(usize, InstId, InstId, String, BTreeSet<Byte>)> = Vec::new();
+    let mut bytes: Vec<(usize, InstId, InstId, String, Vec<Run>)> = Vec::new();
     for (at, inst, subject) in &all {
         for (list, index, argument) in module[*inst].operands() {
             let touched = bytes_of(module, argument);
@@ -90,7 +112,7 @@ fn check_show(module: &Module) {
             let mut before = Vec::new();
             let mut after = Vec::new();
             for (other_at, other, subject, name, touched) in &bytes {
-                if other == inst || own.is_disjoint(touched) {
+                if other == inst || is_disjoint(own, touched) {
                     continue;
                 }
                 let entry = (module.str(module[*subject].name).to_owned(), name.clone());
@@ -127,6 +149,8 @@ fn check_mem(module: &Module) {
         let locs: Vec<LocId> = lives.keys().filter(here).copied().collect();
         let (mut peak, mut quadrants, mut banks) = (0, [0; 4], [0; 8]);
         let positions = all.iter().map(|(at, ..)| at + 1).max().unwrap_or(0);
+        let end = |loc: &LocId| module[*loc].addr + module[*loc].bytes().unwrap();
+        let sb_end = locs.iter().map(end).max().unwrap_or(0).max(16_384) as usize;
         for at in 0..positions {
             // Where nothing begins or ends, partitions are alike.
             let edge = |partition: u64| {
@@ -137,7 +161,7 @@ fn check_mem(module: &Module) {
                     })
             };
             for partition in (0..128u64).filter(|partition| edge(*partition)) {
-                let mut used = vec![false; if space == 0 { 60_000 } else { 16_384 }];
+                let mut used = vec![false; if space == 0 { sb_end } else { 16_384 }];
                 for loc in locs.iter().filter(|loc| (lives[loc].0..=lives[loc].1).contains(&at)) {
                     let location = &module[*loc];
                     let base = u64::from(location.base);
@@ -182,6 +206,18 @@ fn the_sample_is_as_it_is_counted() {
     let tiles = bir::sample::Tiles { rows: 2, depth: 2, columns: 2 };
     let module = bir::sample::matmul_softmax(&tiles);
     check_mem(&module);
+}
+
+/// Kernels as a compiler makes them, on all devices: SB, PSUM and DRAM, queues, loops of buffers.
+#[test]
+fn generated_kernels_are_as_they_are_counted() {
+    for (target, instructions, seed) in
+        [(Target::Trn1, 100, 1), (Target::Trn2, 130, 2), (Target::Trn3, 110, 3)]
+    {
+        let module = parse(&xtask::gen_module::module(instructions, seed, target));
+        check_show(&module);
+        check_mem(&module);
+    }
 }
 
 /// Tensors of a few bytes, so that every byte can be counted.

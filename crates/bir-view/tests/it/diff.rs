@@ -1,5 +1,7 @@
 //! Differences: none of a module with itself, exactly the mutation of a mutation, and the same both ways.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use bir::edges::{Edge, EdgeKind};
 use bir::enums::{Dtype, EngineType, NamedObjectOrigin};
 use bir::ids::InstId;
@@ -11,6 +13,7 @@ use bir_view::find::find_insts;
 use proptest::prelude::*;
 
 use crate::arbitrary::{build, plan};
+use crate::faults::{FAULTS, Fault};
 use crate::{golden, parse, read};
 
 fn sample() -> Module {
@@ -302,6 +305,111 @@ fn a_mutation_is_all_there_is() {
         said.sort_unstable();
         assert_eq!(said, *fields, "{at} {name}");
         assert!(!found.text(false, Paint::PLAIN).is_empty());
+    }
+}
+
+/// Paths of the leaves of a document, with their values, by the object that they belong to.
+type Leaves = BTreeMap<(Object, String), BTreeMap<String, serde_json::Value>>;
+
+fn leaves(module: &Module) -> Leaves {
+    let text = bir_json::to_string(module, &WriteOptions::default());
+    let mut found = Leaves::new();
+    let root = serde_json::from_str(&text).unwrap();
+    walk(&root, &(Object::Module, "module".into()), String::new(), &mut found);
+    found
+}
+
+fn walk(value: &serde_json::Value, owner: &(Object, String), path: String, found: &mut Leaves) {
+    match value {
+        serde_json::Value::Object(members) => {
+            for (key, value) in members {
+                let object = match &**key {
+                    "functions" => Some(Object::Function),
+                    "queues" => Some(Object::Queue),
+                    "allocations" => Some(Object::Tensor),
+                    "memorylocations" => Some(Object::Location),
+                    "blocks" => Some(Object::Block),
+                    "instructions" => Some(Object::Instruction),
+                    _ => None,
+                };
+                match (object, value) {
+                    (Some(object), serde_json::Value::Array(list)) => {
+                        for value in list {
+                            let name = value["name"].as_str().unwrap_or_default();
+                            walk(value, &(object, name.to_owned()), String::new(), found);
+                        }
+                    }
+                    _ if path.is_empty() => walk(value, owner, key.clone(), found),
+                    _ => walk(value, owner, format!("{path}.{key}"), found),
+                }
+            }
+        }
+        serde_json::Value::Array(list) => {
+            for (at, value) in list.iter().enumerate() {
+                walk(value, owner, format!("{path}[{at}]"), found);
+            }
+        }
+        leaf => _ = found.entry(owner.clone()).or_default().insert(path, leaf.clone()),
+    }
+}
+
+/// Whether values differ; a key that is not there has its default, which is nothing for all that change here.
+fn differ(a: Option<&serde_json::Value>, b: Option<&serde_json::Value>) -> bool {
+    let is_nothing = |value: &serde_json::Value| {
+        value.is_null()
+            || value.as_f64() == Some(0.0)
+            || value.as_bool() == Some(false)
+            || value.as_str() == Some("")
+    };
+    match (a, b) {
+        (Some(only), None) | (None, Some(only)) => !is_nothing(only),
+        _ => a != b,
+    }
+}
+
+/// The faults of the rules: what differs is what differs in the two documents, leaf by leaf.
+#[test]
+fn a_fault_is_all_there_is() {
+    let before = sample();
+    let left = leaves(&before);
+    for Fault(what, rules, make) in FAULTS {
+        let mut after = before.clone();
+        make(&mut after);
+        let found = is_symmetric(&before, &after);
+        let right = leaves(&after);
+        let none = BTreeMap::new();
+        let of = |leaves: &'_ Leaves, object| leaves.get(object).unwrap_or(&none).clone();
+        let objects: BTreeSet<_> = left.keys().chain(right.keys()).collect();
+        // By object, the leaves that differ, and whether they must be told.
+        let mut wanted = BTreeMap::new();
+        for object in objects {
+            let (a, b) = (of(&left, object), of(&right, object));
+            let paths = a.keys().chain(b.keys()).filter(|path| a.get(*path) != b.get(*path));
+            // Another op has other keys; which of them are at their default, the document does not say.
+            let other_op = a.get("opcode") != b.get("opcode");
+            let is_key = |path: &str| a.contains_key(path) != b.contains_key(path) && !path.contains('[');
+            let must = |path: &String| differ(a.get(path), b.get(path)) && !(other_op && is_key(path));
+            let paths: BTreeMap<String, bool> = paths.map(|path| (path.clone(), must(path))).collect();
+            if paths.values().any(|must| *must) {
+                wanted.insert(object.clone(), paths);
+            }
+        }
+        let context = format!("{what} {rules:?}: {:#?} {wanted:#?}", found.changes);
+        let said: BTreeSet<_> =
+            found.changes.iter().map(|change| (change.object, change.name.clone())).collect();
+        assert_eq!(said, wanted.keys().cloned().collect(), "{context}");
+        for change in found.changes.iter().filter(|change| change.change == ChangeKind::Changed) {
+            let paths = &wanted[&(change.object, change.name.clone())];
+            let covers = |field: &str, path: &str| {
+                path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            };
+            let tells = |path: &str| change.fields.iter().any(|f| covers(&f.field, path));
+            assert!(
+                change.fields.iter().all(|f| paths.keys().any(|path| covers(&f.field, path))),
+                "{context}"
+            );
+            assert!(paths.iter().all(|(path, must)| !must || tells(path)), "{context}");
+        }
     }
 }
 

@@ -5,6 +5,8 @@ mod arbitrary;
 mod brute;
 mod diff;
 mod dump;
+#[path = "../../../bir-verify/tests/it/faults.rs"]
+mod faults;
 mod graph;
 mod mem;
 mod show;

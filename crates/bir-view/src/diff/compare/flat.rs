@@ -41,19 +41,18 @@ impl<'f, 'n> Flat<'f, 'n, Side<'n>> {
         let module = self.names.module;
         let inst = &module[id];
         let names = self.names;
-        let text = |text: &str| FieldText(text.to_owned());
         if !by_shape {
             self.leaf_at("name", |out| json::string(out, module.str(inst.name)));
         }
-        self.plain("opcode", text(inst.opcode().text(&module.names)));
-        self.plain("engine", text(inst.engine.text(&module.names)));
+        self.plain("opcode", inst.opcode().text(&module.names));
+        self.plain("engine", inst.engine.text(&module.names));
         if self.all || inst.engine_id != 0 {
-            self.plain("engine_id", FieldText(inst.engine_id.to_string()));
+            self.plain("engine_id", &inst.engine_id.to_string());
         }
-        self.plain("origin", text(inst.origin.text(&module.names)));
+        self.plain("origin", inst.origin.text(&module.names));
         if !options.ignore_schedule {
-            self.plain("scheduled_start", FieldText(inst.scheduled_start.to_string()));
-            self.plain("scheduled_end", FieldText(inst.scheduled_end.to_string()));
+            self.plain("scheduled_start", &inst.scheduled_start.to_string());
+            self.plain("scheduled_end", &inst.scheduled_end.to_string());
         }
         if let Some(fields) = inst.op.fields() {
             self.record(fields);
@@ -142,7 +141,7 @@ impl<'f, 'n> Flat<'f, 'n, Side<'n>> {
             self.leaf_at("order", |out| json::list(out, &rare.order, |out, id| json::expr(out, names, *id)));
         }
         if let Some(id) = rare.dma_trigger_debug_update_semaphore_id {
-            self.plain("dma_trigger_debug_update_semaphore_id", FieldText(id.to_string()));
+            self.plain("dma_trigger_debug_update_semaphore_id", &id.to_string());
         }
         for (key, value) in rare.extra.members() {
             self.leaf_at(key, |out| json::value_of(out, value));
@@ -163,9 +162,6 @@ impl<'f, 'n> Flat<'f, 'n, Side<'n>> {
     }
 }
 
-/// A text that is a value as it is.
-struct FieldText(String);
-
 impl<N: Names> Flat<'_, '_, N> {
     fn leaf(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         self.value.clear();
@@ -179,8 +175,8 @@ impl<N: Names> Flat<'_, '_, N> {
         (self.put)(path, &self.value, false);
     }
 
-    fn plain(&mut self, path: &str, text: FieldText) {
-        (self.put)(path, text.0.as_bytes(), false);
+    fn plain(&mut self, path: &str, text: &str) {
+        (self.put)(path, text.as_bytes(), false);
     }
 
     /// The fields of a record under the path.

@@ -1,0 +1,175 @@
+//! Where the instructions of a block start their accesses: most dependencies are told to be about the same bytes by
+//! that alone, so it is kept for those that come later in the block.
+
+use bir::access::AccessPattern;
+use bir::enums::InstructionType;
+use bir::ids::{BlockId, Id, InstId, LocId};
+use bir::operands::{Access, access_of};
+use bir::records::MemoryLocation;
+use bir::{Argument, Instruction, Module};
+use smallvec::SmallVec;
+
+use crate::view::{Inst, Unit};
+
+/// An access that is always at one place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AccessStart {
+    loc: LocId,
+    /// First byte, from the start of the location.
+    byte: u64,
+    access: Access,
+    touched: Option<Touched>,
+}
+
+/// A box of rows and bytes of an on-chip location, each byte of which an access touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Touched {
+    row: u32,
+    rows: u32,
+    byte: u32,
+    bytes: u32,
+    /// Whether that is all it touches; it then lies within its location.
+    pub(crate) is_all: bool,
+}
+
+/// Accesses of an instruction, and whether it touches no more than its operands say.
+pub(crate) type Accesses = (SmallVec<[AccessStart; 4]>, bool);
+
+/// Those of the instructions of a block that were looked at.
+#[derive(Debug)]
+pub(crate) struct Starts {
+    first: usize,
+    /// By distance from the first instruction: where its accesses stand and how many there are, and whether it is
+    /// plain. Ids of a block are neighbours in documents as they are read, but for those of the bodies between.
+    spans: Vec<Option<(u32, u16, bool)>>,
+    starts: Vec<AccessStart>,
+}
+
+impl Starts {
+    /// For a block of which nothing was looked at.
+    pub(crate) fn new(module: &Module, block: BlockId) -> Starts {
+        let list = &module[block].instructions;
+        let span = match (list.first(), list.last()) {
+            (Some(first), Some(last)) => (last.index() + 1).saturating_sub(first.index()),
+            _ => 0,
+        };
+        Starts {
+            first: list.first().map_or(0, |first| first.index()),
+            spans: vec![None; span.min(list.len().saturating_mul(4))],
+            starts: Vec::new(),
+        }
+    }
+
+    /// Keeps the accesses of an instruction.
+    pub(crate) fn add(&mut self, inst: &Inst<'_>) {
+        let Some(span) = inst.id.index().checked_sub(self.first).and_then(|at| self.spans.get_mut(at)) else {
+            return;
+        };
+        let from = self.starts.len();
+        let starts = inst.operands.iter().filter_map(|operand| {
+            let start = AccessStart::of(operand.argument, operand.access)?;
+            Some(AccessStart { touched: operand.touched, ..start })
+        });
+        self.starts.extend(starts);
+        if let (Ok(from), Ok(count)) = (u32::try_from(from), u16::try_from(self.starts.len() - from)) {
+            *span = Some((from, count, is_plain(inst.inst, inst.unit)));
+        }
+    }
+
+    /// What was kept of an instruction.
+    pub(crate) fn get(&self, inst: InstId) -> Option<(&[AccessStart], bool)> {
+        let (from, count, is_plain) = (*self.spans.get(inst.index().checked_sub(self.first)?)?)?;
+        Some((&self.starts[from as usize..][..usize::from(count)], is_plain))
+    }
+}
+
+/// Accesses of an instruction of which nothing was kept.
+pub(crate) fn accesses(module: &Module, inst: InstId) -> Accesses {
+    let inst = &module[inst];
+    let starts = inst
+        .operands()
+        .filter_map(|(list, index, argument)| AccessStart::of(argument, access_of(inst, list, index)));
+    (starts.collect(), is_plain(inst, Unit::of(inst.opcode())))
+}
+
+fn is_plain(inst: &Instruction, unit: Unit) -> bool {
+    matches!(unit, Unit::Engine | Unit::Dma)
+        && inst.body().is_empty()
+        && inst.opcode() != InstructionType::DMATrigger
+}
+
+/// Whether an access of the one that does the first and one of the other that does the second plainly share bytes.
+pub(crate) fn share(
+    (before, first): (&[AccessStart], fn(Access) -> bool),
+    (after, second): (&[AccessStart], fn(Access) -> bool),
+) -> bool {
+    before.iter().filter(|start| first(start.access)).any(|a| {
+        after
+            .iter()
+            .any(|b| a.loc == b.loc && (a.byte == b.byte || meet(a.touched, b.touched)) && second(b.access))
+    })
+}
+
+impl AccessStart {
+    fn of(argument: &Argument, access: Access) -> Option<AccessStart> {
+        let Argument::PhysicalAp(ap) = argument else { return None };
+        if ap.dynamic_ap_info.is_some() {
+            return None;
+        }
+        let byte = ap.offset.checked_mul(ap.dtype?.size_bytes()?.into())?;
+        Some(AccessStart { loc: ap.memref?.id()?, byte, access, touched: None })
+    }
+}
+
+fn meet(a: Option<Touched>, b: Option<Touched>) -> bool {
+    a.zip(b).is_some_and(|(a, b)| a.meets(b))
+}
+
+impl Touched {
+    /// What an access from element `at` on touches. Element `e` lies in row `e / pitch` of the location.
+    pub(crate) fn of(
+        at: i64,
+        pattern: &AccessPattern,
+        size: u64,
+        pitch: i64,
+        loc: &MemoryLocation,
+    ) -> Option<Touched> {
+        let rows = pattern.get(0)?;
+        let (row, column) = (u32::try_from(at / pitch).ok()?, u32::try_from(at % pitch).ok()?);
+        let (pitch, size) = (u32::try_from(pitch).ok()?, u32::try_from(size).ok()?);
+        let count =
+            if rows.num > 1 && rows.step == i64::from(pitch) { u32::try_from(rows.num).ok()? } else { 1 };
+        // The run of elements from the first on, as long as each dimension goes on where the ones within end.
+        let (mut run, mut is_run) = (1u32, true);
+        for pair in (1..pattern.len()).rev().filter_map(|at| pattern.get(at)) {
+            if pair.num < 1 {
+                return None;
+            }
+            is_run &= pair.num == 1 || pair.step == i64::from(run);
+            if is_run {
+                run = run.checked_mul(u32::try_from(pair.num).ok()?)?;
+            }
+        }
+        let within = row.checked_add(count)? <= u32::try_from(loc.partitions()?).ok()?
+            && column.checked_add(run)? <= pitch;
+        if rows.num < 1 || !within {
+            return None;
+        }
+        Some(Touched {
+            row,
+            rows: count,
+            byte: column.checked_mul(size)?,
+            bytes: run.checked_mul(size)?,
+            is_all: is_run && (rows.num == 1 || rows.step == i64::from(pitch)),
+        })
+    }
+
+    /// Whether the boxes, of accesses to one location, share a byte.
+    pub(crate) fn meets(self, other: Touched) -> bool {
+        let meet = |a: u32, a_len: u32, b: u32, b_len: u32| {
+            a < b.saturating_add(b_len) && b < a.saturating_add(a_len)
+        };
+        meet(self.row, self.rows, other.row, other.rows)
+            && meet(self.byte, self.bytes, other.byte, other.bytes)
+    }
+}

@@ -1,0 +1,330 @@
+//! What is where in a module: one walk over its instructions, for all checks that look for a few of them or for what
+//! they have together.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use bir::edges::EdgeKind;
+use bir::enums::InstructionType as It;
+use bir::ids::{BlockId, FuncId, Id, InstId, SetId};
+use bir::op_info::OpInfo;
+use bir::{Argument, Holder, Module, OpenEnum, OperandList, Sym};
+
+use crate::context::Cx;
+use crate::view::Inst;
+
+/// Ops besides calls and those that end a block for whose instructions checks look.
+const NOTABLE: &[It] = &[
+    It::AllEngineBarrier,
+    It::CollectiveCompute,
+    It::DMABlock,
+    It::DMATrigger,
+    It::DoWhile,
+    It::DynamicForLoop,
+    It::GenericIndirectLoad,
+    It::GenericIndirectSave,
+    It::GetCurProcessingRankID,
+    It::GroupResetSemaphores,
+    It::Loop,
+    It::RegisterAlu,
+    It::RegisterMove,
+    It::ResetQueueInstance,
+    It::SwitchQueueInstance,
+    It::TensorLoad,
+];
+
+/// Whether an instruction ends a block.
+pub(crate) fn is_terminator(op: It) -> bool {
+    OpInfo::of(op).is_some_and(|info| info.terminator)
+}
+
+/// What one walk over a module finds.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    /// Whether there are instructions of an op, by ordinal.
+    ops: Vec<bool>,
+    /// Instructions of [`NOTABLE`] ops, calls, and those that end a block, in document order.
+    notable: Vec<InstId>,
+    /// Where those of a function start and end, by its id.
+    of_function: Vec<(usize, usize)>,
+    /// The same by block: `by_block[of_block[block]..of_block[block + 1]]`, in the order of the list.
+    by_block: Vec<InstId>,
+    of_block: Vec<u32>,
+    /// Whether an instruction of a block has a body, by block.
+    nests: Vec<bool>,
+    /// By function, the first instruction whose name stands before in the function, and how many there are.
+    repeats: Vec<Option<(InstId, u64)>>,
+    /// Instructions behind the first of their block that ends it.
+    behind_ends: Bits,
+    /// Branches and exits.
+    branches: Bits,
+    /// Whether any instruction ends a block.
+    has_ends: bool,
+}
+
+impl Survey {
+    pub(crate) fn of(module: &Module) -> Survey {
+        let mut notable_ops = vec![false; OpInfo::all().len()];
+        for info in OpInfo::all() {
+            notable_ops[info.op.ordinal().map_or(0, |op| op as usize)] =
+                NOTABLE.contains(&info.op) || info.op.is_a(It::Call) || is_terminator(info.op);
+        }
+        let mut survey = Survey {
+            ops: vec![false; OpInfo::all().len()],
+            notable: Vec::new(),
+            of_function: vec![(0, 0); module.func_ids().len()],
+            by_block: Vec::new(),
+            of_block: vec![0; module.block_ids().len() + 1],
+            nests: vec![false; module.block_ids().len()],
+            repeats: vec![None; module.func_ids().len()],
+            behind_ends: Bits::default(),
+            branches: Bits::default(),
+            has_ends: false,
+        };
+        // By name, the function in which it was seen last, counted from 1.
+        let mut seen = vec![0u32; module.names.len()];
+        let walk = |holder: Holder, survey: &mut Survey, visit: &mut dyn FnMut(InstId)| {
+            for id in module.insts_of(holder) {
+                let inst = &module[id];
+                if let Some(op) = inst.opcode().ordinal().map(|op| op as usize)
+                    && op < survey.ops.len()
+                {
+                    survey.ops[op] = true;
+                    if notable_ops[op] {
+                        survey.notable.push(id);
+                    }
+                }
+                if !inst.body().is_empty() {
+                    survey.nests[inst.block.index()] = true;
+                }
+                visit(id);
+            }
+        };
+        for (at, function) in module.functions().enumerate() {
+            let from = survey.notable.len();
+            let mut repeats: Option<(InstId, u64)> = None;
+            walk(Holder::Function(function), &mut survey, &mut |id| {
+                let name = module[id].name;
+                let before = std::mem::replace(&mut seen[name.index()], at as u32 + 1);
+                if before == at as u32 + 1 && name != Sym::EMPTY {
+                    repeats.get_or_insert((id, 0)).1 += 1;
+                }
+            });
+            survey.of_function[function.index()] = (from, survey.notable.len());
+            survey.repeats[function.index()] = repeats;
+        }
+        for queue in module.queues() {
+            walk(Holder::Queue(queue), &mut survey, &mut |_| {});
+        }
+        survey.sort_by_block(module);
+        survey.find_ends(module);
+        survey
+    }
+
+    fn sort_by_block(&mut self, module: &Module) {
+        for &id in &self.notable {
+            self.of_block[module[id].block.index() + 1] += 1;
+        }
+        for at in 1..self.of_block.len() {
+            self.of_block[at] += self.of_block[at - 1];
+        }
+        let mut next = self.of_block.clone();
+        self.by_block = self.notable.clone();
+        for &id in &self.notable {
+            let at = &mut next[module[id].block.index()];
+            self.by_block[*at as usize] = id;
+            *at += 1;
+        }
+    }
+
+    fn find_ends(&mut self, module: &Module) {
+        let mut block_of_last = None;
+        for &id in &self.by_block {
+            let (op, block) = (module[id].opcode(), module[id].block);
+            if matches!(op, It::CompareAndBranch | It::UnconditionalBranch | It::Exit) {
+                self.branches.insert(id);
+            }
+            self.has_ends |= is_terminator(op);
+            if is_terminator(op) && block_of_last.replace(block) != Some(block) {
+                let list = &module[block].instructions;
+                // The ends of blocks are short.
+                let at = list.iter().rposition(|inst| *inst == id).unwrap_or(list.len() - 1);
+                list[at + 1..].iter().for_each(|inst| self.behind_ends.insert(*inst));
+            }
+        }
+    }
+
+    /// Whether there are instructions of an op, by ordinal.
+    pub(crate) fn ops(&self) -> &[bool] {
+        &self.ops
+    }
+
+    /// Notable instructions of the module, in document order.
+    pub(crate) fn notable(&self) -> &[InstId] {
+        &self.notable
+    }
+
+    /// Notable instructions of a function, in document order.
+    pub(crate) fn notable_of(&self, function: FuncId) -> &[InstId] {
+        let (from, to) = self.of_function[function.index()];
+        &self.notable[from..to]
+    }
+
+    /// Notable instructions of a block, not of the bodies in it.
+    pub(crate) fn notable_in(&self, block: BlockId) -> &[InstId] {
+        let (from, to) = (self.of_block[block.index()], self.of_block[block.index() + 1]);
+        &self.by_block[from as usize..to as usize]
+    }
+
+    /// Whether an instruction of a block has a body.
+    pub(crate) fn nests(&self, block: BlockId) -> bool {
+        self.nests[block.index()]
+    }
+
+    /// The first instruction of a function whose name stands before, and how many repeat a name.
+    pub(crate) fn repeats(&self, function: FuncId) -> Option<(InstId, u64)> {
+        self.repeats[function.index()]
+    }
+
+    /// Whether an instruction is a branch or an exit.
+    fn is_branch(&self, inst: InstId) -> bool {
+        self.branches.has(inst)
+    }
+
+    /// Whether an instruction stands behind one that ends its block.
+    pub(crate) fn is_behind_end(&self, inst: InstId) -> bool {
+        self.behind_ends.has(inst)
+    }
+}
+
+/// A set of instructions, as bits.
+#[derive(Debug, Default)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    fn insert(&mut self, inst: InstId) {
+        let at = inst.index() / 64;
+        if at >= self.0.len() {
+            self.0.resize(at + 1, 0);
+        }
+        self.0[at] |= 1 << (inst.index() % 64);
+    }
+
+    fn has(&self, inst: InstId) -> bool {
+        self.0.get(inst.index() / 64).is_some_and(|bits| bits >> (inst.index() % 64) & 1 == 1)
+    }
+}
+
+/// What the checks of blocks see on their way and those of functions and of the module ask for. Marks are only ever
+/// set, so that the order of tasks does not matter.
+#[derive(Debug)]
+pub(crate) struct Notes {
+    read: Vec<AtomicBool>,
+    written: Vec<AtomicBool>,
+    /// By register, the block that used it first, counted from 1.
+    homes: Vec<AtomicU32>,
+    /// Whether several blocks may use one register.
+    pub(crate) crosses_blocks: Mark,
+    /// Whether an operand is symbolic.
+    pub(crate) is_symbolic: Mark,
+    /// Whether an instruction depends on one behind the end of a block.
+    pub(crate) needs_behind_end: Mark,
+    /// Whether a branch depends on something, or something on a branch.
+    pub(crate) needs_branch: Mark,
+}
+
+/// Set once, or never.
+#[derive(Debug, Default)]
+pub(crate) struct Mark(AtomicBool);
+
+impl Mark {
+    fn set(&self) {
+        set(&self.0);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
+/// Writes only what changes, so that threads do not take the line from each other.
+fn set(mark: &AtomicBool) {
+    if !mark.load(Relaxed) {
+        mark.store(true, Relaxed);
+    }
+}
+
+impl Notes {
+    pub(crate) fn new(module: &Module) -> Notes {
+        let marks = || (0..module.set_ids().len()).map(|_| AtomicBool::new(false)).collect();
+        Notes {
+            read: marks(),
+            written: marks(),
+            homes: (0..module.reg_ids().len()).map(|_| AtomicU32::new(0)).collect(),
+            crosses_blocks: Mark::default(),
+            is_symbolic: Mark::default(),
+            needs_behind_end: Mark::default(),
+            needs_branch: Mark::default(),
+        }
+    }
+
+    /// Looks at an instruction.
+    pub(crate) fn see(&self, cx: &Cx<'_>, inst: &Inst<'_>) {
+        for operand in &inst.operands {
+            if let Some(set_id) = operand.set {
+                if operand.list != OperandList::Outs || operand.access.may_read() {
+                    set(&self.read[set_id.index()]);
+                }
+                if operand.access.writes() {
+                    set(&self.written[set_id.index()]);
+                }
+            }
+            match operand.argument {
+                Argument::SymbolicAp(_) | Argument::SymbolicImmValue(_) => self.is_symbolic.set(),
+                Argument::RegisterAp(_) | Argument::RegisterAccess(_) => {
+                    self.register(inst, operand.argument)
+                }
+                _ => {}
+            }
+        }
+        // Every branch ends a block.
+        if inst.function.is_some() && cx.survey.has_ends {
+            self.edges(cx, inst);
+        }
+    }
+
+    fn register(&self, inst: &Inst<'_>, argument: &Argument) {
+        let Some(reg) = argument.register().and_then(|reg| reg.id()) else { return };
+        let block = inst.inst.block.index() as u32 + 1;
+        match self.homes[reg.index()].compare_exchange(0, block, Relaxed, Relaxed) {
+            Err(home) if home != block => self.crosses_blocks.set(),
+            _ => {}
+        }
+    }
+
+    fn edges(&self, cx: &Cx<'_>, inst: &Inst<'_>) {
+        let is_branch = cx.survey.is_branch(inst.id);
+        for edge in inst.inst.dependencies.iter() {
+            let may_order = |branch: InstId| {
+                edge.kind() == EdgeKind::ORDERED && cx.module[branch].opcode() == It::CompareAndBranch
+            };
+            if is_branch && !may_order(inst.id)
+                || cx.survey.is_branch(edge.target()) && !may_order(edge.target())
+            {
+                self.needs_branch.set();
+            }
+            if cx.survey.is_behind_end(edge.target()) {
+                self.needs_behind_end.set();
+            }
+        }
+    }
+
+    /// Whether something reads a set.
+    pub(crate) fn is_read(&self, set: SetId) -> bool {
+        self.read[set.index()].load(Relaxed)
+    }
+
+    /// Whether something writes a set.
+    pub(crate) fn is_written(&self, set: SetId) -> bool {
+        self.written[set.index()].load(Relaxed)
+    }
+}
