@@ -9,7 +9,8 @@ use bir::geometry::lattice::Overlap;
 use hashbrown::{HashMap, HashSet};
 
 use crate::bind::{self, Logs, Mode, Order};
-use crate::cells::{self, Cells, Touch, access_of};
+use crate::cells::Cells;
+use crate::conflicts::{self, Touch, access_of};
 use crate::finding::{Carried, Common, Finding, Hazard, Party, Repair, Tag};
 use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
@@ -119,12 +120,14 @@ impl Outcome {
 pub fn check(program: &Program, options: &Options) -> Outcome {
     let loops = loops::loops(program);
     let cells = Cells::new(program, !loops.is_empty());
+    let meeting = cells.meeting(program);
     let (walks, all_paths) = loops::straight(program, &loops);
     let mut checker = Checker {
         program,
         options,
         loops: &loops,
         cells: &cells,
+        meeting: meeting.as_ref().unwrap_or(&cells),
         pairs: HashMap::new(),
         findings: Vec::new(),
         said: HashSet::new(),
@@ -206,6 +209,8 @@ struct Checker<'a> {
     options: &'a Options,
     loops: &'a [Loop],
     cells: &'a Cells,
+    /// The same where only pairs are sought.
+    meeting: &'a Cells,
     /// Pairs that were told, with the place of the finding.
     pairs: HashMap<PairKey, usize>,
     findings: Vec<Finding>,
@@ -327,7 +332,7 @@ impl Checker<'_> {
     fn pairs(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
         let Ordered { trace, run, order, .. } = ordered;
         let limit = self.options.max_pairs;
-        let unordered = cells::unordered(trace, run, &order.clocks, self.cells, limit);
+        let unordered = conflicts::unordered(trace, run, &order.clocks, self.meeting, limit);
         self.outcome.cut_off |= unordered.cut_off;
         if unordered.pairs.is_empty() {
             return;
@@ -481,7 +486,7 @@ impl Checker<'_> {
     fn program_order(&mut self, ordered: &Ordered<'_>) {
         let Ordered { trace, run, order, .. } = ordered;
         let clocks = crate::clocks::Clocks::without_program_order(trace, run, &order.edges);
-        let unordered = cells::unordered(trace, run, &clocks, self.cells, self.options.max_pairs);
+        let unordered = conflicts::unordered(trace, run, &clocks, self.meeting, self.options.max_pairs);
         self.outcome.cut_off |= unordered.cut_off;
         for (one, other, overlap) in unordered.pairs {
             let (streams, rank) = (trace.streams_of(other.node), run.rank[other.node as usize]);
@@ -531,7 +536,7 @@ impl Checker<'_> {
         let Ordered { trace, run, order, .. } = ordered;
         let mut classes: HashMap<(Hazard, Party, Party), Option<Tag>> = HashMap::new();
         let mut same_value: HashSet<(Hazard, Party, Party)> = HashSet::new();
-        cells::all_pairs(trace, run, self.cells, |earlier, later, overlap| {
+        conflicts::all_pairs(trace, run, self.meeting, |earlier, later, overlap| {
             let (streams, rank) = (trace.streams_of(later.node).0, run.rank[later.node as usize]);
             let tag = if order.clocks.precedes(earlier.row, streams, rank) {
                 Tag::Ok

@@ -9,6 +9,7 @@ mod cells;
 mod check;
 mod clocks;
 mod codes;
+mod conflicts;
 mod explain;
 mod finding;
 mod loops;

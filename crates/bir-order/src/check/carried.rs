@@ -6,8 +6,8 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::{Checker, Ordered, PairKey, plain};
-use crate::cells::{Touch, access_of, touches_of};
 use crate::clocks::Clocks;
+use crate::conflicts::{Touch, access_of, touches_of};
 use crate::finding::{Carried, Finding, Hazard, Tag};
 use crate::program::BlockId;
 
@@ -105,7 +105,7 @@ fn flows(checker: &Checker<'_>, ordered: &Ordered<'_>) -> Vec<Flow> {
                     }
                 }
                 if access.effect.writes {
-                    writes.push((touch, id as u32, checker.cells.tight[id]));
+                    writes.push((touch, id as u32, checker.cells.is_tight(id)));
                 }
             });
             for (touch, id, tight) in writes {

@@ -3,7 +3,7 @@
 use bir::diag::Severity;
 
 use super::{Checker, Ordered, plain};
-use crate::cells::{Touch, touches_of};
+use crate::conflicts::{Touch, touches_of};
 use crate::program::GroupPart;
 
 pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>) {
