@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::loops::Visit;
-use crate::program::{Change, NONE, Need, OpKind, Program};
+use crate::program::{Change, NONE, Need, OpKind, Program, Streams};
 
 /// The nodes of a walk.
 pub(crate) struct Trace<'p> {
@@ -89,7 +89,7 @@ impl<'p> Trace<'p> {
         self.starts[visit]..self.starts[visit + 1]
     }
 
-    pub(crate) fn streams_of(&self, node: u32) -> crate::program::Streams {
+    pub(crate) fn streams_of(&self, node: u32) -> Streams {
         self.program.ops[self.ops[node as usize] as usize].streams
     }
 
@@ -138,9 +138,10 @@ pub(crate) fn run(trace: &Trace<'_>) -> Run {
             rounds: HashMap::new(),
         },
         counts: vec![0; program.counters as usize],
-        blocked: HashMap::new(),
+        blocked: vec![Streams::NONE; program.counters as usize],
         heads: vec![0; trace.streams.len()],
-        ready: (0..trace.streams.len()).collect(),
+        ready: VecDeque::new(),
+        queued: Streams::NONE,
         times: HashMap::new(),
         unknown: false,
     };
@@ -149,8 +150,10 @@ pub(crate) fn run(trace: &Trace<'_>) -> Run {
             state.execute(node);
         }
     }
+    (0..trace.streams.len()).for_each(|stream| state.wake(stream));
     loop {
         while let Some(stream) = state.ready.pop_front() {
+            state.queued.0 &= !(1 << stream);
             state.advance(stream);
         }
         if !state.release_unknown() {
@@ -174,9 +177,12 @@ struct State<'t, 'p> {
     trace: &'t Trace<'p>,
     run: Run,
     counts: Vec<i64>,
-    blocked: HashMap<u32, SmallVec<[usize; 4]>>,
+    /// The streams that wait for each counter.
+    blocked: Vec<Streams>,
     heads: Vec<usize>,
+    /// Streams that may go on, each once.
     ready: VecDeque<usize>,
+    queued: Streams,
     /// How often an operation with a rendezvous has run.
     times: HashMap<u32, i64>,
     /// Counters are not known any more: what waits in vain goes on.
@@ -188,6 +194,13 @@ impl State<'_, '_> {
         self.trace.streams[stream].get(self.heads[stream]).copied()
     }
 
+    fn wake(&mut self, stream: usize) {
+        if self.queued.0 >> stream & 1 == 0 {
+            self.queued.0 |= 1 << stream;
+            self.ready.push_back(stream);
+        }
+    }
+
     fn advance(&mut self, stream: usize) {
         while let Some(node) = self.head(stream) {
             let streams = self.trace.streams_of(node);
@@ -195,7 +208,7 @@ impl State<'_, '_> {
                 return;
             }
             if let Some(counter) = self.unmet(node) {
-                self.blocked.entry(counter).or_default().push(stream);
+                self.blocked[counter as usize].0 |= streams.0;
                 return;
             }
             self.pass(node);
@@ -204,9 +217,10 @@ impl State<'_, '_> {
 
     fn pass(&mut self, node: u32) {
         self.execute(node);
-        for other in self.trace.streams_of(node).iter() {
-            self.heads[other] += 1;
-            self.ready.push_back(other);
+        let streams = self.trace.streams_of(node);
+        streams.iter().for_each(|stream| self.heads[stream] += 1);
+        if streams.single().is_none() {
+            streams.iter().for_each(|stream| self.wake(stream));
         }
     }
 
@@ -248,7 +262,7 @@ impl State<'_, '_> {
             self.unknown = true;
         }
         for counter in program.resets_of(kind) {
-            self.set(node, counter.0, 0);
+            self.set(counter.0, 0);
         }
         for update in program.updates_of(op) {
             self.change(node, update.counter.0, update.change);
@@ -263,25 +277,25 @@ impl State<'_, '_> {
     fn change(&mut self, node: u32, counter: u32, change: Change) {
         let count = self.counts[counter as usize];
         match change {
-            Change::Add(value) => self.set(node, counter, count + value),
-            Change::Write(value) => self.set(node, counter, value),
+            Change::Add(value) => self.set(counter, count + value),
+            Change::Write(value) => self.set(counter, value),
             Change::Set => {
                 if count >= 1 {
                     self.run.double_sets.push((node, counter));
                 }
-                self.set(node, counter, count + 1);
+                self.set(counter, count + 1);
             }
         }
     }
 
-    fn set(&mut self, _node: u32, counter: u32, count: i64) {
+    fn set(&mut self, counter: u32, count: i64) {
         let grows = count > self.counts[counter as usize];
         self.counts[counter as usize] = count;
         if !grows {
             return;
         }
-        let Some(blocked) = self.blocked.remove(&counter) else { return };
-        self.ready.extend(blocked);
+        let blocked = std::mem::take(&mut self.blocked[counter as usize]);
+        blocked.iter().for_each(|stream| self.wake(stream));
     }
 
     /// After a reset without a group nobody knows the counts: lets what waits go on.
@@ -294,9 +308,9 @@ impl State<'_, '_> {
             .filter_map(|stream| self.head(stream))
             .find(|node| trace.streams_of(*node).iter().all(|other| self.head(other) == Some(*node)));
         let Some(node) = stuck else { return false };
-        self.blocked.clear();
+        self.blocked.fill(Streams::NONE);
         self.pass(node);
-        self.ready.extend(0..trace.streams.len());
+        (0..trace.streams.len()).for_each(|stream| self.wake(stream));
         true
     }
 }
