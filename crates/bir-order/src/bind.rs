@@ -6,9 +6,11 @@
 //! hold is taken away until nothing changes: the largest set of edges that justify themselves. Every edge leads
 //! forward in one order in which the program can run, so no circle justifies itself.
 
-use hashbrown::HashMap;
+use std::cell::RefCell;
 
-use crate::clocks::{Clocks, Edge, Edges, Prefix, QueueOrder};
+use hashbrown::{HashMap, HashSet};
+
+use crate::clocks::{ByNode, Clocks, Edge, Edges, Prefix, QueueOrder};
 use crate::program::{Change, NONE, Need};
 use crate::trace::{Run, Trace};
 
@@ -73,6 +75,18 @@ impl Logs {
         &self.events[self.starts[counter] as usize..self.starts[counter + 1] as usize]
     }
 
+    /// Of each counter whether something is taken away from it within an epoch.
+    pub(crate) fn shrinking(&self) -> Vec<bool> {
+        let shrinks = |event: &Event| event.kind == EventKind::Sub;
+        (0..self.counters()).map(|counter| self.of(counter).iter().any(shrinks)).collect()
+    }
+
+    /// Of each counter whether its count only grows.
+    fn simple(&self) -> Vec<bool> {
+        let grows = |event: &Event| !matches!(event.kind, EventKind::Sub | EventKind::Start);
+        (0..self.counters()).map(|counter| self.of(counter).iter().all(grows)).collect()
+    }
+
     pub(crate) fn counters(&self) -> usize {
         self.starts.len() - 1
     }
@@ -131,6 +145,10 @@ pub(crate) struct Order {
     pub(crate) reset_races: Vec<(u32, u32, u32)>,
     /// Two transfers of one counter that can be in flight together where a wait means one of them.
     pub(crate) mixed: Vec<(u32, u32, u32)>,
+    /// Waits, by node and index, that mean some of several additions without it being known which.
+    pub(crate) vague: HashSet<(u32, u32)>,
+    /// Waits, by node and index, that mean what they do because of other waits of their operation.
+    pub(crate) leaning: HashSet<(u32, u32)>,
 }
 
 /// Which assumptions are made.
@@ -151,25 +169,17 @@ pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Or
         mode,
         queues: queues.as_ref(),
         clocks: None,
+        before: None,
+        simple: logs.simple(),
         edges: Edges::default(),
         reset_races: Vec::new(),
         mixed: Vec::new(),
+        vague: HashSet::new(),
+        leaning: RefCell::default(),
         common_work: 0,
     };
     let drains = drains(trace, run);
-    binder.round(logs, &drains);
-    for _ in 0..MAX_ROUNDS {
-        let clocks = Clocks::new(trace, run, &binder.edges, queues.as_ref(), None);
-        binder.clocks = Some(clocks);
-        let before = std::mem::take(&mut binder.edges);
-        binder.reset_races.clear();
-        binder.mixed.clear();
-        binder.common_work = 0;
-        binder.round(logs, &drains);
-        if before == binder.edges {
-            break;
-        }
-    }
+    binder.settle(logs, &drains);
     let mut reset_races = binder.reset_races;
     reset_races.sort_unstable();
     reset_races.dedup();
@@ -178,6 +188,8 @@ pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Or
         clocks: binder.clocks.expect("there was a round"),
         reset_races,
         mixed: binder.mixed,
+        vague: binder.vague,
+        leaning: binder.leaning.into_inner(),
     }
 }
 
@@ -211,9 +223,15 @@ struct Binder<'a, 'p> {
     queues: Option<&'a QueueOrder>,
     /// None in the first round: all is assumed.
     clocks: Option<Clocks>,
+    /// The edges of the round before, where they are asked for.
+    before: Option<(Edges, Option<ByNode>)>,
+    /// Counters that nothing makes smaller.
+    simple: Vec<bool>,
     edges: Edges,
     reset_races: Vec<(u32, u32, u32)>,
     mixed: Vec<(u32, u32, u32)>,
+    vague: HashSet<(u32, u32)>,
+    leaning: RefCell<HashSet<(u32, u32)>>,
     common_work: usize,
 }
 
@@ -232,6 +250,29 @@ struct Epoch {
 }
 
 impl Binder<'_, '_> {
+    /// Assumes all edges and takes away what does not hold.
+    fn settle(&mut self, logs: &Logs, drains: &[Edge]) {
+        self.round(logs, drains);
+        let asks = self.simple.contains(&false);
+        for _ in 0..MAX_ROUNDS {
+            // One table at a time: they are most of the memory.
+            self.clocks = None;
+            self.clocks = Some(Clocks::new(self.trace, self.run, &self.edges, self.queues, None));
+            self.reset_races.clear();
+            self.mixed.clear();
+            self.vague.clear();
+            self.leaning.borrow_mut().clear();
+            self.common_work = 0;
+            let edges = std::mem::take(&mut self.edges);
+            let by_node = asks.then(|| ByNode::new(self.trace.len(), &edges.list));
+            self.before = Some((edges, by_node));
+            self.round(logs, drains);
+            if self.before.take().is_some_and(|(before, _)| before == self.edges) {
+                break;
+            }
+        }
+    }
+
     fn round(&mut self, logs: &Logs, drains: &[Edge]) {
         self.edges.list.extend_from_slice(drains);
         for counter in 0..logs.counters() {
@@ -256,6 +297,52 @@ impl Binder<'_, '_> {
             None => true,
             Some(clocks) => clocks.precedes(row, self.trace.streams_of(node).0, self.rank(node)),
         }
+    }
+
+    /// Whether a completion comes before a wait's operation even if this wait orders nothing. What a wait means may
+    /// only depend on what is sure without it: two that take from one counter would justify each other's turn. So
+    /// what counts is what comes before an earlier operation of the stream, and other waits, as long as these do not
+    /// depend on this one in turn: those of counters that only grow, and those that stand before it.
+    fn surely_precedes(&self, row: u32, wait: &Event) -> bool {
+        let Some(clocks) = &self.clocks else { return true };
+        let (streams, rank) = (self.trace.streams_of(wait.node), self.rank(wait.node));
+        let on_stream = (row as usize) < self.trace.len()
+            && self.trace.streams_of(row).0 & streams.0 != 0
+            && self.rank(row) < rank;
+        if on_stream || streams.iter().any(|stream| clocks.first(row, stream) < rank) {
+            return true;
+        }
+        let waits = self.trace.program.waits_of(self.trace.ops[wait.node as usize]);
+        let Some((edges, Some(by_node))) = self.before.as_ref().filter(|_| waits.len() > 1) else {
+            return false;
+        };
+        let real = self.trace.len() + self.trace.transfers.len();
+        let leans = by_node.of(wait.node, &edges.list).any(|edge| {
+            let is_other = match waits.get(edge.wait as usize) {
+                Some(other) => edge.wait < wait.row || self.simple[other.counter.index()],
+                None => true,
+            };
+            let mut next = edge.row;
+            while is_other && edge.wait != wait.row && next != NONE {
+                let (last, rest) = match (next as usize).checked_sub(real) {
+                    Some(prefix) => (edges.prefixes[prefix].row, edges.prefixes[prefix].rest),
+                    None => (next, NONE),
+                };
+                let node = match (last as usize).checked_sub(self.trace.len()) {
+                    Some(transfer) => self.trace.transfers[transfer].0,
+                    None => last,
+                };
+                if row == last || row == node || self.precedes(row, node) {
+                    return true;
+                }
+                next = rest;
+            }
+            false
+        });
+        if leans {
+            self.leaning.borrow_mut().insert((wait.node, wait.row));
+        }
+        leans
     }
 
     /// Whether a completion surely comes before another one.
@@ -334,6 +421,12 @@ impl Binder<'_, '_> {
                 _ => {}
             }
         }
+        if self.clocks.is_some() {
+            let turns = starts
+                .windows(2)
+                .filter(|turn| turn[0].row != turn[1].node && !self.precedes(turn[0].row, turn[1].node));
+            races.extend(turns.map(|turn| (turn[0].row, turn[1].node, counter)));
+        }
         self.reset_races.extend(races);
         epochs
     }
@@ -352,7 +445,7 @@ impl Binder<'_, '_> {
                 EventKind::Start => epoch += 1,
                 EventKind::Wait | EventKind::WaitUnknown => {
                     if self.clocks.is_some() {
-                        let races_before = epoch > 0 && !self.precedes(starts[epoch - 1].row, event.node);
+                        let races_before = epoch > 0 && !self.surely_precedes(starts[epoch - 1].row, event);
                         let races_after = starts.get(epoch).is_some_and(|next| {
                             next.node != event.node && !self.precedes(event.node, next.node)
                         });
@@ -383,7 +476,7 @@ impl Binder<'_, '_> {
         let within = subs[first..].iter().take_while(|sub| self.rank(sub.node) < rank);
         let sure = within.filter(|sub| {
             sub.node != wait.node
-                && self.precedes(sub.row, wait.node)
+                && self.surely_precedes(sub.row, wait)
                 && (epoch == 0 || self.precedes(starts[epoch - 1].row, sub.node))
         });
         sure.map(|sub| sub.value).sum()
@@ -533,6 +626,7 @@ impl Binder<'_, '_> {
             } else {
                 let needed: Vec<Event> =
                     members.iter().copied().filter(|add| rest - add.value < need && before(add)).collect();
+                self.vague.insert((wait.node, wait.row));
                 needed.iter().for_each(|add| self.edge(wait, add.row));
                 if first > 0 {
                     let row = self.prefix(epoch, first - 1);
@@ -550,6 +644,7 @@ impl Binder<'_, '_> {
             self.edge(wait, row);
             return;
         }
+        self.vague.insert((wait.node, wait.row));
         for (add, _) in members.iter().zip(&needed).filter(|(_, needed)| **needed) {
             self.edge(wait, add.row);
         }

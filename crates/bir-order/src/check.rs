@@ -577,7 +577,9 @@ impl Checker<'_> {
 
     /// Notes the waits of which an edge is not implied by others.
     fn redundant(&mut self, ordered: &Ordered<'_>) {
-        let Ordered { trace, run, order, .. } = ordered;
+        let Ordered { trace, run, order, logs } = ordered;
+        let shrinking = logs.shrinking();
+        let some_shrink = shrinking.contains(&true);
         let kept = self.kept.get_or_insert_default();
         let by_node = crate::clocks::ByNode::new(trace.len(), &order.edges.list);
         let mut bound: HashSet<(u32, u32)> = HashSet::new();
@@ -596,6 +598,7 @@ impl Checker<'_> {
                 let before = streams.iter().any(|stream| order.clocks.first(edge.row, stream) < rank);
                 let other = edges.iter().any(|other| {
                     other.wait != edge.wait
+                        && !order.leaning.contains(&(node, other.wait))
                         && (other.row as usize) < trace.len() + trace.transfers.len()
                         && other.row != edge.row
                         && ordered.precedes(edge.row, ordered.node_of(other.row))
@@ -605,9 +608,13 @@ impl Checker<'_> {
                 }
             }
             let op = trace.ops[node as usize];
-            for at in 0..self.program.waits_of(op).len() as u32 {
-                // What is not bound orders nothing by itself, but takes part in what its counter means.
-                if !bound.remove(&(node, at)) {
+            for (at, wait) in self.program.waits_of(op).iter().enumerate() {
+                // What is not bound orders nothing by itself, but takes part in what its counter means. Where counts
+                // shrink, what a wait is bound to may be less than what it waits for.
+                let at = at as u32;
+                let vague =
+                    shrinking[wait.counter.index()] || some_shrink && order.vague.contains(&(node, at));
+                if !bound.remove(&(node, at)) || vague {
                     kept.insert((op, at));
                 }
             }
