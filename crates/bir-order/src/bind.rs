@@ -6,12 +6,12 @@
 //! hold is taken away until nothing changes: the largest set of edges that justify themselves. Every edge leads
 //! forward in one order in which the program can run, so no circle justifies itself.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 
 use hashbrown::{HashMap, HashSet};
 
 use crate::clocks::{ByNode, Clocks, Edge, Edges, Prefix, QueueOrder};
-use crate::program::{Change, NONE, Need};
+use crate::program::{Change, NONE, Need, OpKind};
 use crate::trace::{Run, Trace};
 
 /// Most rounds; a program takes two or three.
@@ -50,8 +50,22 @@ pub(crate) enum EventKind {
 /// The events of every counter.
 pub(crate) struct Logs {
     starts: Vec<u32>,
-    events: Vec<Event>,
+    events: Vec<PackedEvent>,
+    /// Values that do not fit.
+    large: Vec<i64>,
 }
+
+/// An event in half the bytes: there are two for each operation, and all are held.
+#[derive(Clone, Copy)]
+struct PackedEvent {
+    node: u32,
+    row: u32,
+    /// Kind, whether the value is among the large ones, and the value or its place.
+    value: u32,
+}
+
+const KIND_SHIFT: u32 = 29;
+const LARGE: u32 = 1 << 28;
 
 impl Logs {
     pub(crate) fn new(trace: &Trace<'_>, run: &Run) -> Logs {
@@ -62,29 +76,55 @@ impl Logs {
             starts[at + 1] += starts[at];
         }
         let mut next = starts.clone();
-        let none = Event { node: NONE, row: NONE, value: 0, kind: EventKind::Wait };
+        let none = PackedEvent { node: NONE, row: NONE, value: 0 };
         let mut events = vec![none; starts[counters] as usize];
+        let mut large = Vec::new();
         each_event(trace, run, |counter, event| {
-            events[next[counter as usize] as usize] = event;
+            let value = match u32::try_from(event.value) {
+                Ok(value) if value < LARGE => value,
+                _ => {
+                    large.push(event.value);
+                    LARGE | (large.len() as u32 - 1)
+                }
+            };
+            let value = value | (event.kind as u32) << KIND_SHIFT;
+            events[next[counter as usize] as usize] = PackedEvent { node: event.node, row: event.row, value };
             next[counter as usize] += 1;
         });
-        Logs { starts, events }
+        Logs { starts, events, large }
     }
 
-    pub(crate) fn of(&self, counter: usize) -> &[Event] {
-        &self.events[self.starts[counter] as usize..self.starts[counter + 1] as usize]
+    /// The events of a counter.
+    pub(crate) fn of(&self, counter: usize) -> Vec<Event> {
+        self.iter(counter).collect()
+    }
+
+    fn iter(&self, counter: usize) -> impl Iterator<Item = Event> {
+        let events = &self.events[self.starts[counter] as usize..self.starts[counter + 1] as usize];
+        events.iter().map(|event| {
+            let low = event.value & (LARGE - 1);
+            let value = if event.value & LARGE != 0 { self.large[low as usize] } else { i64::from(low) };
+            let kinds =
+                [EventKind::Add, EventKind::Sub, EventKind::Start, EventKind::Wait, EventKind::WaitUnknown];
+            Event {
+                node: event.node,
+                row: event.row,
+                value,
+                kind: kinds[(event.value >> KIND_SHIFT) as usize],
+            }
+        })
     }
 
     /// Of each counter whether something is taken away from it within an epoch.
     pub(crate) fn shrinking(&self) -> Vec<bool> {
         let shrinks = |event: &Event| event.kind == EventKind::Sub;
-        (0..self.counters()).map(|counter| self.of(counter).iter().any(shrinks)).collect()
+        (0..self.counters()).map(|counter| self.iter(counter).any(|event| shrinks(&event))).collect()
     }
 
     /// Of each counter whether its count only grows.
     fn simple(&self) -> Vec<bool> {
         let grows = |event: &Event| !matches!(event.kind, EventKind::Sub | EventKind::Start);
-        (0..self.counters()).map(|counter| self.of(counter).iter().all(grows)).collect()
+        (0..self.counters()).map(|counter| self.iter(counter).all(|event| grows(&event))).collect()
     }
 
     pub(crate) fn counters(&self) -> usize {
@@ -112,7 +152,7 @@ fn each_event(trace: &Trace<'_>, run: &Run, mut each: impl FnMut(u32, Event)) {
         for counter in takes {
             each(counter, Event { node, row: node, value: 1, kind: EventKind::Sub });
         }
-        for counter in program.resets_of(program.ops[op as usize].kind) {
+        for counter in program.resets_of(program.kind_of(op)) {
             each(counter.0, Event { node, row: node, value: 0, kind: EventKind::Start });
         }
         let mut change = |counter: u32, row: u32, change: Change| {
@@ -125,12 +165,12 @@ fn each_event(trace: &Trace<'_>, run: &Run, mut each: impl FnMut(u32, Event)) {
             };
             each(counter, Event { node, row, value, kind });
         };
-        for update in program.updates_of(op) {
+        for update in program.updates_of(op).iter() {
             change(update.counter.0, node, update.change);
         }
         for transfer in trace.transfers_of(node) {
             let row = trace.len() as u32 + transfer;
-            for update in program.transfer_updates_of(trace.transfers[transfer as usize].1 as usize) {
+            for update in program.transfer_updates_of(trace.transfers[transfer as usize].1 as usize).iter() {
                 change(update.counter.0, row, update.change);
             }
         }
@@ -197,13 +237,13 @@ pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Or
 fn drains(trace: &Trace<'_>, run: &Run) -> Vec<Edge> {
     let program = trace.program;
     let mut edges = Vec::new();
-    if !program.ops.iter().any(|op| op.kind == crate::program::OpKind::Drain) {
+    if !program.kinds().iter().any(|(_, kind)| *kind == OpKind::Drain) {
         return edges;
     }
     let mut open: Vec<Vec<u32>> = vec![Vec::new(); trace.streams.len()];
     for &node in &run.order {
         let streams = trace.streams_of(node);
-        if program.ops[trace.ops[node as usize] as usize].kind == crate::program::OpKind::Drain {
+        if program.kind_of(trace.ops[node as usize]) == OpKind::Drain {
             for stream in streams.iter() {
                 let rows = open[stream].drain(..);
                 edges.extend(rows.map(|row| Edge { node, wait: NONE, row }));
@@ -224,7 +264,7 @@ struct Binder<'a, 'p> {
     /// None in the first round: all is assumed.
     clocks: Option<Clocks>,
     /// The edges of the round before, where they are asked for.
-    before: Option<(Edges, Option<ByNode>)>,
+    before: Option<(Edges, OnceCell<ByNode>)>,
     /// Counters that nothing makes smaller.
     simple: Vec<bool>,
     edges: Edges,
@@ -253,7 +293,6 @@ impl Binder<'_, '_> {
     /// Assumes all edges and takes away what does not hold.
     fn settle(&mut self, logs: &Logs, drains: &[Edge]) {
         self.round(logs, drains);
-        let asks = self.simple.contains(&false);
         for _ in 0..MAX_ROUNDS {
             // One table at a time: they are most of the memory.
             self.clocks = None;
@@ -264,8 +303,7 @@ impl Binder<'_, '_> {
             self.leaning.borrow_mut().clear();
             self.common_work = 0;
             let edges = std::mem::take(&mut self.edges);
-            let by_node = asks.then(|| ByNode::new(self.trace.len(), &edges.list));
-            self.before = Some((edges, by_node));
+            self.before = Some((edges, OnceCell::new()));
             self.round(logs, drains);
             if self.before.take().is_some_and(|(before, _)| before == self.edges) {
                 break;
@@ -278,11 +316,11 @@ impl Binder<'_, '_> {
         for counter in 0..logs.counters() {
             let events = logs.of(counter);
             if events.iter().any(|e| matches!(e.kind, EventKind::Wait | EventKind::WaitUnknown)) {
-                self.counter(counter as u32, events);
+                self.counter(counter as u32, &events);
             } else if events.iter().any(|e| e.kind == EventKind::Start) {
                 let starts: Vec<Event> =
                     events.iter().copied().filter(|e| e.kind == EventKind::Start).collect();
-                self.epochs(counter as u32, events, &starts);
+                self.epochs(counter as u32, &events, &starts);
             }
         }
     }
@@ -313,9 +351,8 @@ impl Binder<'_, '_> {
             return true;
         }
         let waits = self.trace.program.waits_of(self.trace.ops[wait.node as usize]);
-        let Some((edges, Some(by_node))) = self.before.as_ref().filter(|_| waits.len() > 1) else {
-            return false;
-        };
+        let Some((edges, by_node)) = self.before.as_ref().filter(|_| waits.len() > 1) else { return false };
+        let by_node = by_node.get_or_init(|| ByNode::new(self.trace.len(), &edges.list));
         let real = self.trace.len() + self.trace.transfers.len();
         let leans = by_node.of(wait.node, &edges.list).any(|edge| {
             let is_other = match waits.get(edge.wait as usize) {

@@ -34,7 +34,7 @@ impl Cells {
         let spaces = program.spaces as usize;
         let mut touched = vec![(false, 0u32); spaces];
         let mut written = vec![false; program.bytes.len()];
-        for access in program.accesses.iter().chain(&program.transfer_accesses) {
+        for access in program.accesses.iter().chain(program.transfer_accesses.iter()) {
             let (writes, count) = &mut touched[program.bytes[access.bytes.index()].space.index()];
             *writes |= access.effect.writes;
             *count += 1;

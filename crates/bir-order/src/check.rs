@@ -10,6 +10,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::bind::{self, Logs, Mode, Order};
 use crate::cells::Cells;
+use crate::clocks::Clocks;
 use crate::conflicts::{self, Touch, access_of};
 use crate::finding::{Carried, Common, Finding, Hazard, Party, Repair, Tag};
 use crate::loops::{self, Loop, Visit};
@@ -132,7 +133,7 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
         findings: Vec::new(),
         said: HashSet::new(),
         outcome: Outcome { not_all_paths: !all_paths, ..Outcome::default() },
-        unknown_resets: program.ops.iter().any(|op| op.kind == OpKind::ResetUnknown),
+        unknown_resets: program.kinds().iter().any(|(_, kind)| *kind == OpKind::ResetUnknown),
         waits: HashMap::new(),
         kept: None,
     };
@@ -247,11 +248,12 @@ impl Checker<'_> {
         self.protocol(&ordered, true);
         waits::check(self, &ordered, true);
         self.pairs(&ordered, true);
-        carried::check(self, &ordered);
         if self.options.redundant {
             self.redundant(&ordered);
         }
-        !ordered.run.stuck.is_empty()
+        let stuck = !ordered.run.stuck.is_empty();
+        carried::check(self, ordered);
+        stuck
     }
 
     fn finish(mut self) -> Outcome {
@@ -314,10 +316,8 @@ impl Checker<'_> {
             self.say(finding);
         }
         if self.unknown_resets && !in_loops {
-            for op in
-                (0..self.program.ops.len()).filter(|op| self.program.ops[*op].kind == OpKind::ResetUnknown)
-            {
-                self.say(plain("ORD021", Severity::Note, Party::of(op as u32)));
+            for (op, _) in self.program.kinds().iter().filter(|(_, kind)| *kind == OpKind::ResetUnknown) {
+                self.say(plain("ORD021", Severity::Note, Party::of(*op)));
             }
         }
     }
@@ -371,9 +371,8 @@ impl Checker<'_> {
         if !self.unknown_resets {
             return None;
         }
-        let is_reset = |node: &u32| {
-            self.program.ops[ordered.trace.ops[*node as usize] as usize].kind == OpKind::ResetUnknown
-        };
+        let is_reset =
+            |node: &u32| self.program.kind_of(ordered.trace.ops[*node as usize]) == OpKind::ResetUnknown;
         ordered.run.order.iter().find(|node| is_reset(node)).map(|node| ordered.run.rank[*node as usize])
     }
 
@@ -417,7 +416,7 @@ impl Checker<'_> {
         }
         let (first, second) = (ordered.touch(one), ordered.touch(other));
         let (a, b) = (access_of(trace, one), access_of(trace, other));
-        let value = |party: Party| self.program.ops[party.op.index()].value;
+        let value = |party: Party| self.program.value_of(party.op.0);
         let same_value = value(first) != 0
             && value(first) == value(second)
             && a.bytes == b.bytes
@@ -485,7 +484,7 @@ impl Checker<'_> {
     /// Pairs of one stream that nothing orders but their stream, other than accumulation (ORD026).
     fn program_order(&mut self, ordered: &Ordered<'_>) {
         let Ordered { trace, run, order, .. } = ordered;
-        let clocks = crate::clocks::Clocks::without_program_order(trace, run, &order.edges);
+        let clocks = Clocks::without_program_order(trace, run, &order.edges);
         let unordered = conflicts::unordered(trace, run, &clocks, self.meeting, self.options.max_pairs);
         self.outcome.cut_off |= unordered.cut_off;
         for (one, other, overlap) in unordered.pairs {
@@ -552,7 +551,7 @@ impl Checker<'_> {
             let (first, second) = (ordered.party(one.row), ordered.party(other.row));
             let (a, b) = (access_of(trace, one), access_of(trace, other));
             let tag = (overlap == Overlap::Yes || tag == Tag::Ok).then_some(tag);
-            let value = |party: Party| self.program.ops[party.op.index()].value;
+            let value = |party: Party| self.program.value_of(party.op.0);
             for kind in Hazard::between(a.effect, b.effect) {
                 if tag != Some(Tag::Ok)
                     && value(first) != 0
@@ -578,6 +577,10 @@ impl Checker<'_> {
     /// Notes the waits of which an edge is not implied by others.
     fn redundant(&mut self, ordered: &Ordered<'_>) {
         let Ordered { trace, run, order, logs } = ordered;
+        // With what is known of prefixes, which is not kept otherwise.
+        let clocks = Clocks::whole(trace, run, &order.edges);
+        let precedes =
+            |row: u32, node: u32| clocks.precedes(row, trace.streams_of(node).0, run.rank[node as usize]);
         let shrinking = logs.shrinking();
         let some_shrink = shrinking.contains(&true);
         let kept = self.kept.get_or_insert_default();
@@ -595,13 +598,13 @@ impl Checker<'_> {
                 // A wait for the own stream is what the compiler does not trust program order with.
                 let own = edge.row < trace.len() as u32 && trace.streams_of(edge.row).0 & streams.0 != 0;
                 let rank = run.rank[node as usize];
-                let before = streams.iter().any(|stream| order.clocks.first(edge.row, stream) < rank);
+                let before = streams.iter().any(|stream| clocks.first(edge.row, stream) < rank);
                 let other = edges.iter().any(|other| {
                     other.wait != edge.wait
                         && !order.leaning.contains(&(node, other.wait))
                         && (other.row as usize) < trace.len() + trace.transfers.len()
                         && other.row != edge.row
-                        && ordered.precedes(edge.row, ordered.node_of(other.row))
+                        && precedes(edge.row, ordered.node_of(other.row))
                 });
                 if own || !(before || other) {
                     kept.insert((trace.ops[node as usize], edge.wait));
@@ -661,7 +664,7 @@ impl Repairs<'_, '_> {
         let program = trace.program;
         if earlier != node {
             let transfer = trace.transfers[earlier as usize - trace.len()].1;
-            let update = program.transfer_updates_of(transfer as usize).first().map(|update| update.counter);
+            let update = program.transfer_updates_of(transfer as usize).get(0).map(|update| update.counter);
             return self.wait(earlier, update, waiter, from).unwrap_or(Repair::Update { waiter, from });
         }
         let Some(stream) = trace.streams_of(node).single() else { return Repair::Update { waiter, from } };
@@ -670,7 +673,7 @@ impl Repairs<'_, '_> {
         let last = run.rank[self.ordered.node_of(later) as usize];
         for next in nodes[at..].iter().take(256).take_while(|next| run.rank[**next as usize] < last) {
             let op = trace.ops[*next as usize];
-            let update = program.updates_of(op).first().map(|update| update.counter);
+            let update = program.updates_of(op).get(0).map(|update| update.counter);
             if let Some(repair) = self.wait(*next, update, waiter, self.ordered.party(*next)) {
                 return repair;
             }

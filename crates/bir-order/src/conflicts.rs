@@ -253,13 +253,13 @@ fn each_touch(trace: &Trace<'_>, run: &Run, mut each: impl FnMut(Touch, Access))
 pub(crate) fn touches_of(trace: &Trace<'_>, node: u32, mut each: impl FnMut(Touch, Access)) {
     let program = trace.program;
     for (at, access) in program.accesses_of(trace.ops[node as usize]).iter().enumerate() {
-        each(Touch { row: node, node, at: at as u32 }, *access);
+        each(Touch { row: node, node, at: at as u32 }, access);
     }
     for transfer in trace.transfers_of(node) {
         let row = trace.len() as u32 + transfer;
         let of = program.transfer_accesses_of(trace.transfers[transfer as usize].1 as usize);
         for (at, access) in of.iter().enumerate() {
-            each(Touch { row, node, at: at as u32 }, *access);
+            each(Touch { row, node, at: at as u32 }, access);
         }
     }
 }
@@ -268,9 +268,9 @@ pub(crate) fn touches_of(trace: &Trace<'_>, node: u32, mut each: impl FnMut(Touc
 pub(crate) fn access_of(trace: &Trace<'_>, touch: Touch) -> Access {
     let program = trace.program;
     if touch.row == touch.node {
-        program.accesses_of(trace.ops[touch.node as usize])[touch.at as usize]
+        program.accesses_of(trace.ops[touch.node as usize]).at(touch.at as usize)
     } else {
         let transfer = trace.transfers[(touch.row - trace.len() as u32) as usize].1;
-        program.transfer_accesses_of(transfer as usize)[touch.at as usize]
+        program.transfer_accesses_of(transfer as usize).at(touch.at as usize)
     }
 }

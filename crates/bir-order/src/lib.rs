@@ -13,6 +13,7 @@ mod conflicts;
 mod explain;
 mod finding;
 mod loops;
+mod packed;
 pub mod program;
 mod trace;
 

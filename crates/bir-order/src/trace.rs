@@ -84,6 +84,11 @@ impl<'p> Trace<'p> {
         &self.visits[self.starts.partition_point(|start| *start <= node) - 1]
     }
 
+    /// Streams from the first to the last that has nodes, one at least.
+    pub(crate) fn width(&self) -> usize {
+        self.streams.iter().rposition(|nodes| !nodes.is_empty()).unwrap_or(0) + 1
+    }
+
     /// The nodes of a visit.
     pub(crate) fn nodes_of(&self, visit: usize) -> std::ops::Range<u32> {
         self.starts[visit]..self.starts[visit + 1]
@@ -226,7 +231,7 @@ impl State<'_, '_> {
 
     fn unmet(&mut self, node: u32) -> Option<u32> {
         let op = self.trace.ops[node as usize];
-        for wait in self.trace.program.waits_of(op) {
+        for wait in self.trace.program.waits_of(op).iter() {
             let count = self.counts[wait.counter.index()];
             let holds = match wait.need {
                 Need::AtLeast(need) => count >= need,
@@ -250,25 +255,25 @@ impl State<'_, '_> {
         let op = self.trace.ops[node as usize];
         self.run.rank[node as usize] = self.run.order.len() as u32;
         self.run.order.push(node);
-        for wait in program.waits_of(op) {
+        for wait in program.waits_of(op).iter() {
             match wait.need {
                 Need::Take => self.counts[wait.counter.index()] -= 1,
                 Need::Each(_) => *self.times.entry(op).or_default() += 1,
                 _ => {}
             }
         }
-        let kind = program.ops[op as usize].kind;
+        let kind = program.kind_of(op);
         if kind == OpKind::ResetUnknown {
             self.unknown = true;
         }
         for counter in program.resets_of(kind) {
             self.set(counter.0, 0);
         }
-        for update in program.updates_of(op) {
+        for update in program.updates_of(op).iter() {
             self.change(node, update.counter.0, update.change);
         }
         for transfer in program.transfers_of(op) {
-            for update in program.transfer_updates_of(transfer) {
+            for update in program.transfer_updates_of(transfer).iter() {
                 self.change(node, update.counter.0, update.change);
             }
         }

@@ -115,7 +115,7 @@ impl Spec {
                         let piece = Piece { partitions: Partitions(tile.mask.into()), bytes };
                         let pieces = [piece].into_iter().collect();
                         let bytes = program.bytes(Bytes { space, pieces, exact: true, alias: None });
-                        Access { bytes, effect: if *writes { Effect::WRITE } else { Effect::READ }, tag: 0 }
+                        Access { bytes, effect: if *writes { Effect::WRITE } else { Effect::READ } }
                     })
                     .collect();
                 let waits: Vec<Wait> = op
