@@ -6,10 +6,12 @@
 //! hold is taken away until nothing changes: the largest set of edges that justify themselves. Every edge leads
 //! forward in one order in which the program can run, so no circle justifies itself.
 
-use hashbrown::HashMap;
+use std::cell::{OnceCell, RefCell};
 
-use crate::clocks::{Clocks, Edge, Edges, Prefix, QueueOrder};
-use crate::program::{Change, NONE, Need};
+use hashbrown::{HashMap, HashSet};
+
+use crate::clocks::{ByNode, Clocks, Edge, Edges, Prefix, QueueOrder};
+use crate::program::{Change, NONE, Need, OpKind};
 use crate::trace::{Run, Trace};
 
 /// Most rounds; a program takes two or three.
@@ -48,8 +50,22 @@ pub(crate) enum EventKind {
 /// The events of every counter.
 pub(crate) struct Logs {
     starts: Vec<u32>,
-    events: Vec<Event>,
+    events: Vec<PackedEvent>,
+    /// Values that do not fit.
+    large: Vec<i64>,
 }
+
+/// An event in half the bytes: there are two for each operation, and all are held.
+#[derive(Clone, Copy)]
+struct PackedEvent {
+    node: u32,
+    row: u32,
+    /// Kind, whether the value is among the large ones, and the value or its place.
+    value: u32,
+}
+
+const KIND_SHIFT: u32 = 29;
+const LARGE: u32 = 1 << 28;
 
 impl Logs {
     pub(crate) fn new(trace: &Trace<'_>, run: &Run) -> Logs {
@@ -60,17 +76,55 @@ impl Logs {
             starts[at + 1] += starts[at];
         }
         let mut next = starts.clone();
-        let none = Event { node: NONE, row: NONE, value: 0, kind: EventKind::Wait };
+        let none = PackedEvent { node: NONE, row: NONE, value: 0 };
         let mut events = vec![none; starts[counters] as usize];
+        let mut large = Vec::new();
         each_event(trace, run, |counter, event| {
-            events[next[counter as usize] as usize] = event;
+            let value = match u32::try_from(event.value) {
+                Ok(value) if value < LARGE => value,
+                _ => {
+                    large.push(event.value);
+                    LARGE | (large.len() as u32 - 1)
+                }
+            };
+            let value = value | (event.kind as u32) << KIND_SHIFT;
+            events[next[counter as usize] as usize] = PackedEvent { node: event.node, row: event.row, value };
             next[counter as usize] += 1;
         });
-        Logs { starts, events }
+        Logs { starts, events, large }
     }
 
-    pub(crate) fn of(&self, counter: usize) -> &[Event] {
-        &self.events[self.starts[counter] as usize..self.starts[counter + 1] as usize]
+    /// The events of a counter.
+    pub(crate) fn of(&self, counter: usize) -> Vec<Event> {
+        self.iter(counter).collect()
+    }
+
+    fn iter(&self, counter: usize) -> impl Iterator<Item = Event> {
+        let events = &self.events[self.starts[counter] as usize..self.starts[counter + 1] as usize];
+        events.iter().map(|event| {
+            let low = event.value & (LARGE - 1);
+            let value = if event.value & LARGE != 0 { self.large[low as usize] } else { i64::from(low) };
+            let kinds =
+                [EventKind::Add, EventKind::Sub, EventKind::Start, EventKind::Wait, EventKind::WaitUnknown];
+            Event {
+                node: event.node,
+                row: event.row,
+                value,
+                kind: kinds[(event.value >> KIND_SHIFT) as usize],
+            }
+        })
+    }
+
+    /// Of each counter whether something is taken away from it within an epoch.
+    pub(crate) fn shrinking(&self) -> Vec<bool> {
+        let shrinks = |event: &Event| event.kind == EventKind::Sub;
+        (0..self.counters()).map(|counter| self.iter(counter).any(|event| shrinks(&event))).collect()
+    }
+
+    /// Of each counter whether its count only grows.
+    fn simple(&self) -> Vec<bool> {
+        let grows = |event: &Event| !matches!(event.kind, EventKind::Sub | EventKind::Start);
+        (0..self.counters()).map(|counter| self.iter(counter).all(|event| grows(&event))).collect()
     }
 
     pub(crate) fn counters(&self) -> usize {
@@ -98,7 +152,7 @@ fn each_event(trace: &Trace<'_>, run: &Run, mut each: impl FnMut(u32, Event)) {
         for counter in takes {
             each(counter, Event { node, row: node, value: 1, kind: EventKind::Sub });
         }
-        for counter in program.resets_of(program.ops[op as usize].kind) {
+        for counter in program.resets_of(program.kind_of(op)) {
             each(counter.0, Event { node, row: node, value: 0, kind: EventKind::Start });
         }
         let mut change = |counter: u32, row: u32, change: Change| {
@@ -111,12 +165,12 @@ fn each_event(trace: &Trace<'_>, run: &Run, mut each: impl FnMut(u32, Event)) {
             };
             each(counter, Event { node, row, value, kind });
         };
-        for update in program.updates_of(op) {
+        for update in program.updates_of(op).iter() {
             change(update.counter.0, node, update.change);
         }
         for transfer in trace.transfers_of(node) {
             let row = trace.len() as u32 + transfer;
-            for update in program.transfer_updates_of(trace.transfers[transfer as usize].1 as usize) {
+            for update in program.transfer_updates_of(trace.transfers[transfer as usize].1 as usize).iter() {
                 change(update.counter.0, row, update.change);
             }
         }
@@ -131,6 +185,10 @@ pub(crate) struct Order {
     pub(crate) reset_races: Vec<(u32, u32, u32)>,
     /// Two transfers of one counter that can be in flight together where a wait means one of them.
     pub(crate) mixed: Vec<(u32, u32, u32)>,
+    /// Waits, by node and index, that mean some of several additions without it being known which.
+    pub(crate) vague: HashSet<(u32, u32)>,
+    /// Waits, by node and index, that mean what they do because of other waits of their operation.
+    pub(crate) leaning: HashSet<(u32, u32)>,
 }
 
 /// Which assumptions are made.
@@ -151,25 +209,17 @@ pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Or
         mode,
         queues: queues.as_ref(),
         clocks: None,
+        before: None,
+        simple: logs.simple(),
         edges: Edges::default(),
         reset_races: Vec::new(),
         mixed: Vec::new(),
+        vague: HashSet::new(),
+        leaning: RefCell::default(),
         common_work: 0,
     };
     let drains = drains(trace, run);
-    binder.round(logs, &drains);
-    for _ in 0..MAX_ROUNDS {
-        let clocks = Clocks::new(trace, run, &binder.edges, queues.as_ref(), None);
-        binder.clocks = Some(clocks);
-        let before = std::mem::take(&mut binder.edges);
-        binder.reset_races.clear();
-        binder.mixed.clear();
-        binder.common_work = 0;
-        binder.round(logs, &drains);
-        if before == binder.edges {
-            break;
-        }
-    }
+    binder.settle(logs, &drains);
     let mut reset_races = binder.reset_races;
     reset_races.sort_unstable();
     reset_races.dedup();
@@ -178,6 +228,8 @@ pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Or
         clocks: binder.clocks.expect("there was a round"),
         reset_races,
         mixed: binder.mixed,
+        vague: binder.vague,
+        leaning: binder.leaning.into_inner(),
     }
 }
 
@@ -185,13 +237,13 @@ pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Or
 fn drains(trace: &Trace<'_>, run: &Run) -> Vec<Edge> {
     let program = trace.program;
     let mut edges = Vec::new();
-    if !program.ops.iter().any(|op| op.kind == crate::program::OpKind::Drain) {
+    if !program.kinds().iter().any(|(_, kind)| *kind == OpKind::Drain) {
         return edges;
     }
     let mut open: Vec<Vec<u32>> = vec![Vec::new(); trace.streams.len()];
     for &node in &run.order {
         let streams = trace.streams_of(node);
-        if program.ops[trace.ops[node as usize] as usize].kind == crate::program::OpKind::Drain {
+        if program.kind_of(trace.ops[node as usize]) == OpKind::Drain {
             for stream in streams.iter() {
                 let rows = open[stream].drain(..);
                 edges.extend(rows.map(|row| Edge { node, wait: NONE, row }));
@@ -211,9 +263,15 @@ struct Binder<'a, 'p> {
     queues: Option<&'a QueueOrder>,
     /// None in the first round: all is assumed.
     clocks: Option<Clocks>,
+    /// The edges of the round before, where they are asked for.
+    before: Option<(Edges, OnceCell<ByNode>)>,
+    /// Counters that nothing makes smaller.
+    simple: Vec<bool>,
     edges: Edges,
     reset_races: Vec<(u32, u32, u32)>,
     mixed: Vec<(u32, u32, u32)>,
+    vague: HashSet<(u32, u32)>,
+    leaning: RefCell<HashSet<(u32, u32)>>,
     common_work: usize,
 }
 
@@ -232,16 +290,37 @@ struct Epoch {
 }
 
 impl Binder<'_, '_> {
+    /// Assumes all edges and takes away what does not hold.
+    fn settle(&mut self, logs: &Logs, drains: &[Edge]) {
+        self.round(logs, drains);
+        for _ in 0..MAX_ROUNDS {
+            // One table at a time: they are most of the memory.
+            self.clocks = None;
+            self.clocks = Some(Clocks::new(self.trace, self.run, &self.edges, self.queues, None));
+            self.reset_races.clear();
+            self.mixed.clear();
+            self.vague.clear();
+            self.leaning.borrow_mut().clear();
+            self.common_work = 0;
+            let edges = std::mem::take(&mut self.edges);
+            self.before = Some((edges, OnceCell::new()));
+            self.round(logs, drains);
+            if self.before.take().is_some_and(|(before, _)| before == self.edges) {
+                break;
+            }
+        }
+    }
+
     fn round(&mut self, logs: &Logs, drains: &[Edge]) {
         self.edges.list.extend_from_slice(drains);
         for counter in 0..logs.counters() {
             let events = logs.of(counter);
             if events.iter().any(|e| matches!(e.kind, EventKind::Wait | EventKind::WaitUnknown)) {
-                self.counter(counter as u32, events);
+                self.counter(counter as u32, &events);
             } else if events.iter().any(|e| e.kind == EventKind::Start) {
                 let starts: Vec<Event> =
                     events.iter().copied().filter(|e| e.kind == EventKind::Start).collect();
-                self.epochs(counter as u32, events, &starts);
+                self.epochs(counter as u32, &events, &starts);
             }
         }
     }
@@ -256,6 +335,51 @@ impl Binder<'_, '_> {
             None => true,
             Some(clocks) => clocks.precedes(row, self.trace.streams_of(node).0, self.rank(node)),
         }
+    }
+
+    /// Whether a completion comes before a wait's operation even if this wait orders nothing. What a wait means may
+    /// only depend on what is sure without it: two that take from one counter would justify each other's turn. So
+    /// what counts is what comes before an earlier operation of the stream, and other waits, as long as these do not
+    /// depend on this one in turn: those of counters that only grow, and those that stand before it.
+    fn surely_precedes(&self, row: u32, wait: &Event) -> bool {
+        let Some(clocks) = &self.clocks else { return true };
+        let (streams, rank) = (self.trace.streams_of(wait.node), self.rank(wait.node));
+        let on_stream = (row as usize) < self.trace.len()
+            && self.trace.streams_of(row).0 & streams.0 != 0
+            && self.rank(row) < rank;
+        if on_stream || streams.iter().any(|stream| clocks.first(row, stream) < rank) {
+            return true;
+        }
+        let waits = self.trace.program.waits_of(self.trace.ops[wait.node as usize]);
+        let Some((edges, by_node)) = self.before.as_ref().filter(|_| waits.len() > 1) else { return false };
+        let by_node = by_node.get_or_init(|| ByNode::new(self.trace.len(), &edges.list));
+        let real = self.trace.len() + self.trace.transfers.len();
+        let leans = by_node.of(wait.node, &edges.list).any(|edge| {
+            let is_other = match waits.get(edge.wait as usize) {
+                Some(other) => edge.wait < wait.row || self.simple[other.counter.index()],
+                None => true,
+            };
+            let mut next = edge.row;
+            while is_other && edge.wait != wait.row && next != NONE {
+                let (last, rest) = match (next as usize).checked_sub(real) {
+                    Some(prefix) => (edges.prefixes[prefix].row, edges.prefixes[prefix].rest),
+                    None => (next, NONE),
+                };
+                let node = match (last as usize).checked_sub(self.trace.len()) {
+                    Some(transfer) => self.trace.transfers[transfer].0,
+                    None => last,
+                };
+                if row == last || row == node || self.precedes(row, node) {
+                    return true;
+                }
+                next = rest;
+            }
+            false
+        });
+        if leans {
+            self.leaning.borrow_mut().insert((wait.node, wait.row));
+        }
+        leans
     }
 
     /// Whether a completion surely comes before another one.
@@ -334,6 +458,12 @@ impl Binder<'_, '_> {
                 _ => {}
             }
         }
+        if self.clocks.is_some() {
+            let turns = starts
+                .windows(2)
+                .filter(|turn| turn[0].row != turn[1].node && !self.precedes(turn[0].row, turn[1].node));
+            races.extend(turns.map(|turn| (turn[0].row, turn[1].node, counter)));
+        }
         self.reset_races.extend(races);
         epochs
     }
@@ -352,7 +482,7 @@ impl Binder<'_, '_> {
                 EventKind::Start => epoch += 1,
                 EventKind::Wait | EventKind::WaitUnknown => {
                     if self.clocks.is_some() {
-                        let races_before = epoch > 0 && !self.precedes(starts[epoch - 1].row, event.node);
+                        let races_before = epoch > 0 && !self.surely_precedes(starts[epoch - 1].row, event);
                         let races_after = starts.get(epoch).is_some_and(|next| {
                             next.node != event.node && !self.precedes(event.node, next.node)
                         });
@@ -383,7 +513,7 @@ impl Binder<'_, '_> {
         let within = subs[first..].iter().take_while(|sub| self.rank(sub.node) < rank);
         let sure = within.filter(|sub| {
             sub.node != wait.node
-                && self.precedes(sub.row, wait.node)
+                && self.surely_precedes(sub.row, wait)
                 && (epoch == 0 || self.precedes(starts[epoch - 1].row, sub.node))
         });
         sure.map(|sub| sub.value).sum()
@@ -533,6 +663,7 @@ impl Binder<'_, '_> {
             } else {
                 let needed: Vec<Event> =
                     members.iter().copied().filter(|add| rest - add.value < need && before(add)).collect();
+                self.vague.insert((wait.node, wait.row));
                 needed.iter().for_each(|add| self.edge(wait, add.row));
                 if first > 0 {
                     let row = self.prefix(epoch, first - 1);
@@ -550,6 +681,7 @@ impl Binder<'_, '_> {
             self.edge(wait, row);
             return;
         }
+        self.vague.insert((wait.node, wait.row));
         for (add, _) in members.iter().zip(&needed).filter(|(_, needed)| **needed) {
             self.edge(wait, add.row);
         }

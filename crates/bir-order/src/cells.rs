@@ -1,17 +1,16 @@
-//! Which conflicting accesses are unordered, without a look at those that are ordered (spec: ordering 14.3).
+//! Each space cut into cells, so that accesses can only meet in a cell that both touch (spec: ordering 14.3).
 //!
-//! Each space is cut into cells on whose bytes all accesses agree. A cell remembers only accesses that no later
-//! conflicting one follows; an access that follows the newest of these follows all before. Only where one does not,
-//! the whole history of its cells is looked at.
+//! The bounds of all sets cut a space into boxes. Boxes that the same sets touch are one cell, and what nothing writes is
+//! none. A set whose runs are too many to be cut out counts as its span; [`Cells::meeting`] then takes apart the cells of
+//! sets that do not meet.
 
-use hashbrown::{HashMap, HashSet};
-use smallvec::SmallVec;
+use std::ops::Range;
 
 use bir::geometry::lattice::Overlap;
+use hashbrown::HashSet;
+use smallvec::SmallVec;
 
-use crate::clocks::Clocks;
-use crate::program::{Access, Bytes, Program};
-use crate::trace::{Run, Trace};
+use crate::program::{Bytes, Program};
 
 /// A lattice of more runs than this counts as its span when cells are cut. Overlap is exact all the same.
 const MAX_RUNS: u64 = 64;
@@ -19,67 +18,235 @@ const MAX_RUNS: u64 = 64;
 /// Most cells of one set of bytes; a space that would need more is cut more coarsely.
 const MAX_CELLS: usize = 1 << 12;
 
-/// One access of a walk.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Touch {
-    /// Node or transfer row.
-    pub(crate) row: u32,
-    pub(crate) node: u32,
-    /// Index among the accesses of the operation or transfer.
-    pub(crate) at: u32,
-}
-
 /// The cells of every set of bytes.
+#[derive(Clone)]
 pub(crate) struct Cells {
-    starts: Vec<u32>,
+    /// Where the list of each set begins and ends.
+    ranges: Vec<(u32, u32)>,
     list: Vec<u32>,
     pub(crate) count: usize,
     /// Whether the set is all of its cells.
-    pub(crate) tight: Vec<bool>,
+    tight: Vec<bool>,
 }
 
 impl Cells {
     pub(crate) fn new(program: &Program, in_loops: bool) -> Cells {
         let spaces = program.spaces as usize;
-        let mut touched = vec![(0u8, 0u32); spaces];
-        for access in program.accesses.iter().chain(&program.transfer_accesses) {
+        let mut touched = vec![(false, 0u32); spaces];
+        let mut written = vec![false; program.bytes.len()];
+        for access in program.accesses.iter().chain(program.transfer_accesses.iter()) {
             let (writes, count) = &mut touched[program.bytes[access.bytes.index()].space.index()];
-            *writes |= u8::from(access.effect.writes);
+            *writes |= access.effect.writes;
             *count += 1;
+            written[access.bytes.index()] |= access.effect.writes;
         }
-        let mut of_space: Vec<Vec<u32>> = vec![Vec::new(); spaces];
-        for (id, bytes) in program.bytes.iter().enumerate() {
-            // What is only read needs no cells, nor does what is touched once, outside of loops.
-            let (writes, count) = touched[bytes.space.index()];
-            if writes != 0 && (count > 1 || in_loops) {
-                of_space[bytes.space.index()].push(id as u32);
-            }
+        // What is only read needs no cells, nor does what is touched once, outside of loops.
+        let mut ids: Vec<u32> = (0..program.bytes.len() as u32).collect();
+        let space_of = |id: u32| program.bytes[id as usize].space.index();
+        ids.retain(|id| {
+            let (writes, count) = touched[space_of(*id)];
+            writes && (count > 1 || in_loops)
+        });
+        ids.sort_by_key(|id| space_of(*id));
+        let mut cells = Cells {
+            ranges: vec![(0, 0); program.bytes.len()],
+            list: Vec::new(),
+            count: 0,
+            tight: vec![true; program.bytes.len()],
+        };
+        for ids in ids.chunk_by(|a, b| space_of(*a) == space_of(*b)) {
+            cells.cut(program, ids, &written);
         }
-        let mut lists: Vec<Vec<u32>> = vec![Vec::new(); program.bytes.len()];
-        let mut tight = vec![true; program.bytes.len()];
-        let mut count = 0;
-        for ids in &of_space {
-            count = cut(program, ids, count, &mut lists, &mut tight);
-        }
-        let mut cells = Cells { starts: vec![0], list: Vec::new(), count, tight };
-        for list in lists {
-            cells.list.extend(list);
-            cells.starts.push(cells.list.len() as u32);
-        }
+        cells.list.shrink_to_fit();
         cells
     }
 
     pub(crate) fn of(&self, bytes: usize) -> &[u32] {
-        &self.list[self.starts[bytes] as usize..self.starts[bytes + 1] as usize]
+        let (start, end) = self.ranges[bytes];
+        &self.list[start as usize..end as usize]
+    }
+
+    /// Whether a set is all of its cells, so that writing it covers them.
+    pub(crate) fn is_tight(&self, bytes: usize) -> bool {
+        self.tight[bytes]
+    }
+
+    /// Cuts one space.
+    fn cut(&mut self, program: &Program, ids: &[u32], written: &[bool]) {
+        let classes = classes(program, ids);
+        let (bounds, shift) = bounds(program, ids);
+        let per_class = (bounds.len() >> shift) + 1;
+        let start = self.list.len();
+        let mut found: Vec<u32> = Vec::new();
+        for id in ids {
+            let bytes = &program.bytes[*id as usize];
+            let tight = &mut self.tight[*id as usize];
+            *tight = shift == 0 && bytes.exact;
+            found.clear();
+            for (at, piece) in bytes.pieces.iter().enumerate() {
+                let (runs, exact) = runs(bytes, at);
+                *tight &= exact;
+                for run in runs {
+                    let from = bounds.partition_point(|bound| *bound < run.start) >> shift;
+                    let to = (bounds.partition_point(|bound| *bound < run.end) - 1) >> shift;
+                    for (class, mask) in classes.iter().enumerate() {
+                        if mask & piece.partitions.0 != 0 {
+                            found.extend((from..=to).map(|cell| (class * per_class + cell) as u32));
+                        }
+                    }
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            let first = self.list.len() as u32;
+            self.list.extend_from_slice(&found);
+            self.ranges[*id as usize] = (first, self.list.len() as u32);
+        }
+        self.merge(ids, start, classes.len() * per_class, written);
+    }
+
+    /// Takes boxes that the same sets touch together, and drops those that nothing writes. `start`: where the lists of
+    /// these sets begin.
+    fn merge(&mut self, ids: &[u32], start: usize, boxes: usize, written: &[bool]) {
+        // Boxes are told apart set by set: those of a group that a set touches leave it for a new one.
+        let mut group_of = vec![0u32; boxes];
+        let mut groups: Vec<Group> = vec![Group { seen: u32::MAX, next: 0, written: false }];
+        for id in ids {
+            let (from, to) = self.ranges[*id as usize];
+            for cell in &self.list[from as usize..to as usize] {
+                let of = &mut group_of[*cell as usize];
+                let fresh = groups.len() as u32;
+                let group = &mut groups[*of as usize];
+                if group.seen != *id {
+                    (group.seen, group.next) = (*id, fresh);
+                    let is_written = group.written || written[*id as usize];
+                    groups.push(Group { seen: u32::MAX, next: 0, written: is_written });
+                }
+                *of = groups[*of as usize].next;
+            }
+        }
+        // Numbers for what is left, in the order in which the sets touch it.
+        let mut numbers = vec![u32::MAX; groups.len()];
+        let mut kept = start;
+        let mut found: Vec<u32> = Vec::new();
+        for id in ids {
+            let (from, to) = self.ranges[*id as usize];
+            found.clear();
+            for cell in &self.list[from as usize..to as usize] {
+                let group = group_of[*cell as usize] as usize;
+                if !groups[group].written {
+                    continue;
+                }
+                if numbers[group] == u32::MAX {
+                    numbers[group] = self.count as u32;
+                    self.count += 1;
+                }
+                found.push(numbers[group]);
+            }
+            found.sort_unstable();
+            found.dedup();
+            self.list[kept..kept + found.len()].copy_from_slice(&found);
+            self.ranges[*id as usize] = (kept as u32, (kept + found.len()) as u32);
+            kept += found.len();
+        }
+        self.list.truncate(kept);
+    }
+
+    /// Cells in which all sets meet each other, as far as that is known; `None` when these are such.
+    pub(crate) fn meeting(&self, program: &Program) -> Option<Cells> {
+        if self.tight.iter().all(|tight| *tight) {
+            return None;
+        }
+        let mut sets: Vec<SmallVec<[u32; 4]>> = vec![SmallVec::new(); self.count];
+        for id in 0..self.ranges.len() {
+            self.of(id).iter().for_each(|cell| sets[*cell as usize].push(id as u32));
+        }
+        // New cells come behind the old ones; a cell that was taken apart stays unused.
+        let mut count = self.count;
+        let mut moved: Vec<(u32, u32, u32)> = Vec::new();
+        for (cell, sets) in sets.iter().enumerate() {
+            for clique in self.cliques(program, sets) {
+                moved.extend(clique.iter().map(|id| (*id, cell as u32, count as u32)));
+                count += 1;
+            }
+        }
+        if moved.is_empty() {
+            return None;
+        }
+        moved.sort_unstable();
+        let mut cells = Cells { ranges: Vec::new(), list: Vec::new(), count, tight: self.tight.clone() };
+        let mut moved = &moved[..];
+        for id in 0..self.ranges.len() {
+            let first = cells.list.len() as u32;
+            for cell in self.of(id) {
+                let of = moved.partition_point(|(i, c, _)| (*i, *c) <= (id as u32, *cell));
+                match &moved[..of] {
+                    [] => cells.list.push(*cell),
+                    own => cells.list.extend(own.iter().map(|(_, _, to)| *to)),
+                }
+                moved = &moved[of..];
+            }
+            cells.ranges.push((first, cells.list.len() as u32));
+        }
+        Some(cells)
+    }
+
+    /// Groups of sets that all meet each other, such that any two that meet are in a group together. None when that
+    /// is one group, or when there are too many sets to tell.
+    fn cliques(&self, program: &Program, sets: &[u32]) -> Vec<SmallVec<[u32; 4]>> {
+        let is_tight = |id: u32| self.tight[id as usize];
+        if sets.len() > u64::BITS as usize || sets.iter().all(|id| is_tight(*id)) {
+            return Vec::new();
+        }
+        let bytes = |id: u32| &program.bytes[id as usize];
+        let mut meets = vec![0u64; sets.len()];
+        for (at, a) in sets.iter().enumerate() {
+            meets[at] |= 1 << at;
+            for (other, b) in sets[..at].iter().enumerate() {
+                if is_tight(*a) && is_tight(*b) || bytes(*a).overlap(bytes(*b)) != Overlap::No {
+                    meets[at] |= 1 << other;
+                    meets[other] |= 1 << at;
+                }
+            }
+        }
+        let all = u64::MAX >> (u64::BITS as usize - sets.len());
+        if meets.iter().all(|meets| *meets == all) {
+            return Vec::new();
+        }
+        let mut open = meets.clone();
+        let mut cliques = Vec::new();
+        for first in 0..sets.len() {
+            while open[first] != 0 {
+                // From a meeting that no group has yet: whoever meets all members joins.
+                let second = open[first].trailing_zeros() as usize;
+                let mut members = 1u64 << first | 1 << second;
+                let mut common = meets[first] & meets[second];
+                for other in 0..sets.len() {
+                    if common >> other & 1 != 0 {
+                        members |= 1 << other;
+                        common &= meets[other];
+                    }
+                }
+                let of = |members: u64| (0..sets.len()).filter(move |at| members >> at & 1 != 0);
+                of(members).for_each(|at| open[at] &= !members);
+                cliques.push(of(members).map(|at| sets[at]).collect());
+            }
+        }
+        cliques
     }
 }
 
-/// Cuts one space. Returns the number of cells so far.
-fn cut(program: &Program, ids: &[u32], first: usize, lists: &mut [Vec<u32>], tight: &mut [bool]) -> usize {
-    if ids.is_empty() {
-        return first;
-    }
-    // Partitions that no mask tells apart are one class.
+/// Boxes that the same sets touch, as far as they were looked at.
+#[derive(Clone, Copy)]
+struct Group {
+    /// The last set that touches some of them, and the group of those that it touches.
+    seen: u32,
+    next: u32,
+    written: bool,
+}
+
+/// Partitions that no set of a space tells apart.
+fn classes(program: &Program, ids: &[u32]) -> Vec<u128> {
     let mut classes: Vec<u128> = vec![u128::MAX];
     let mut masks: HashSet<u128> = HashSet::new();
     for id in ids {
@@ -94,15 +261,12 @@ fn cut(program: &Program, ids: &[u32], first: usize, lists: &mut [Vec<u32>], tig
             }
         }
     }
+    classes
+}
+
+/// Where runs of a space begin and end, and how many of the stretches between are taken together (as a power of two).
+fn bounds(program: &Program, ids: &[u32]) -> (Vec<i64>, usize) {
     let mut bounds: Vec<i64> = Vec::new();
-    let runs = |bytes: &Bytes, at: usize| -> (SmallVec<[std::ops::Range<i64>; 4]>, bool) {
-        let lattice = &bytes.pieces[at].bytes;
-        if lattice.run_count() <= MAX_RUNS && lattice.is_nested() {
-            (lattice.runs().collect(), true)
-        } else {
-            ([lattice.span()].into_iter().collect(), false)
-        }
-    };
     for id in ids {
         let bytes = &program.bytes[*id as usize];
         for at in 0..bytes.pieces.len() {
@@ -112,231 +276,24 @@ fn cut(program: &Program, ids: &[u32], first: usize, lists: &mut [Vec<u32>], tig
     bounds.sort_unstable();
     bounds.dedup();
     // Coarser where a set would have too many cells: neighbouring stretches are taken together.
-    let widest = ids.iter().flat_map(|id| {
+    let widest = ids.iter().map(|id| {
         let span = program.bytes[*id as usize].span();
         let ends = [span.start, span.end].map(|end| bounds.partition_point(|bound| *bound < end));
-        Some(ends[1] - ends[0])
+        ends[1] - ends[0]
     });
     let shift = match widest.max().unwrap_or(0) / MAX_CELLS {
         0 => 0,
-        over => usize::BITS - over.leading_zeros(),
+        over => (usize::BITS - over.leading_zeros()) as usize,
     };
-    let per_class = (bounds.len() >> shift) + 1;
-    for id in ids {
-        let bytes = &program.bytes[*id as usize];
-        let mut list = Vec::new();
-        tight[*id as usize] = shift == 0 && bytes.exact;
-        for (at, piece) in bytes.pieces.iter().enumerate() {
-            let (runs, exact) = runs(bytes, at);
-            tight[*id as usize] &= exact;
-            for run in runs {
-                let from = bounds.partition_point(|bound| *bound < run.start) >> shift;
-                let to = (bounds.partition_point(|bound| *bound < run.end) - 1) >> shift;
-                for (class, mask) in classes.iter().enumerate() {
-                    if mask & piece.partitions.0 != 0 {
-                        list.extend((from..=to).map(|cell| (first + class * per_class + cell) as u32));
-                    }
-                }
-            }
-        }
-        list.sort_unstable();
-        list.dedup();
-        lists[*id as usize] = list;
-    }
-    first + classes.len() * per_class
+    (bounds, shift)
 }
 
-/// Calls `each` with every access of a walk, in the order of the run.
-fn each_touch(trace: &Trace<'_>, run: &Run, mut each: impl FnMut(Touch, Access)) {
-    for &node in &run.order {
-        touches_of(trace, node, &mut each);
-    }
-}
-
-/// Calls `each` with every access of a node and its transfers.
-pub(crate) fn touches_of(trace: &Trace<'_>, node: u32, mut each: impl FnMut(Touch, Access)) {
-    let program = trace.program;
-    for (at, access) in program.accesses_of(trace.ops[node as usize]).iter().enumerate() {
-        each(Touch { row: node, node, at: at as u32 }, *access);
-    }
-    for transfer in trace.transfers_of(node) {
-        let row = trace.len() as u32 + transfer;
-        let of = program.transfer_accesses_of(trace.transfers[transfer as usize].1 as usize);
-        for (at, access) in of.iter().enumerate() {
-            each(Touch { row, node, at: at as u32 }, *access);
-        }
-    }
-}
-
-/// The access of a touch.
-pub(crate) fn access_of(trace: &Trace<'_>, touch: Touch) -> Access {
-    let program = trace.program;
-    if touch.row == touch.node {
-        program.accesses_of(trace.ops[touch.node as usize])[touch.at as usize]
+/// The runs of a piece, or its span when they are too many; and whether these are its bytes.
+fn runs(bytes: &Bytes, piece: usize) -> (SmallVec<[Range<i64>; 4]>, bool) {
+    let lattice = &bytes.pieces[piece].bytes;
+    if lattice.run_count() <= MAX_RUNS && lattice.is_nested() {
+        (lattice.runs().collect(), true)
     } else {
-        let transfer = trace.transfers[(touch.row - trace.len() as u32) as usize].1;
-        program.transfer_accesses_of(transfer as usize)[touch.at as usize]
+        ([lattice.span()].into_iter().collect(), false)
     }
-}
-
-#[derive(Clone, Copy)]
-struct Entry {
-    row: u32,
-    writes: bool,
-}
-
-/// Conflicting accesses of which neither surely completes before the other starts.
-pub(crate) struct Unordered {
-    /// The pairs, in the order of the run, with what is known of their overlap.
-    pub(crate) pairs: Vec<(Touch, Touch, Overlap)>,
-    /// There are more.
-    pub(crate) cut_off: bool,
-}
-
-/// Finds them. At most `limit` pairs.
-pub(crate) fn unordered(
-    trace: &Trace<'_>,
-    run: &Run,
-    clocks: &Clocks,
-    cells: &Cells,
-    limit: usize,
-) -> Unordered {
-    let mut nothing = Unordered { pairs: Vec::new(), cut_off: false };
-    let mut states: Vec<SmallVec<[Entry; 2]>> = vec![SmallVec::new(); cells.count];
-    let mut failing: HashSet<u32> = HashSet::new();
-    each_touch(trace, run, |touch, access| {
-        let streams = trace.streams_of(touch.node).0;
-        let rank = run.rank[touch.node as usize];
-        let writes = access.effect.writes;
-        let known = |entry: &Entry| clocks.precedes(entry.row, streams, rank);
-        for cell in cells.of(access.bytes.index()) {
-            let state = &mut states[*cell as usize];
-            let mut fails = false;
-            let mut stands = false;
-            state.retain(|entry| {
-                if entry.row == touch.row {
-                    stands |= entry.writes || !writes;
-                    return entry.writes || !writes;
-                }
-                if !writes && entry.writes {
-                    fails |= !known(entry);
-                    return true;
-                }
-                let known = known(entry);
-                fails |= (writes || entry.writes) && !known;
-                !known
-            });
-            if !stands {
-                state.push(Entry { row: touch.row, writes });
-            }
-            if fails {
-                failing.insert(*cell);
-            }
-        }
-    });
-    drop(states);
-    if !failing.is_empty() {
-        nothing = enumerate(trace, run, clocks, cells, &failing, limit);
-    }
-    nothing
-}
-
-/// What a failing cell has seen: of each stream, reads and writes apart, in order; and the transfers.
-#[derive(Default)]
-struct History {
-    streams: HashMap<(usize, bool), Vec<Touch>>,
-    others: Vec<(Touch, bool)>,
-}
-
-fn enumerate(
-    trace: &Trace<'_>,
-    run: &Run,
-    clocks: &Clocks,
-    cells: &Cells,
-    failing: &HashSet<u32>,
-    limit: usize,
-) -> Unordered {
-    let mut histories: HashMap<u32, History> = HashMap::new();
-    let mut found: HashSet<(Touch, Touch)> = HashSet::new();
-    let mut overlaps: HashMap<(u32, u32), Overlap> = HashMap::new();
-    let mut result = Unordered { pairs: Vec::new(), cut_off: false };
-    let program = trace.program;
-    each_touch(trace, run, |touch, access| {
-        let streams = trace.streams_of(touch.node).0;
-        let rank = run.rank[touch.node as usize];
-        let writes = access.effect.writes;
-        for cell in cells.of(access.bytes.index()).iter().filter(|cell| failing.contains(*cell)) {
-            let history = histories.entry(*cell).or_default();
-            let mut pair = |other: Touch| {
-                if other.row == touch.row || found.contains(&(other, touch)) {
-                    return;
-                }
-                if result.pairs.len() >= limit {
-                    result.cut_off = true;
-                    return;
-                }
-                let (a, b) = (access_of(trace, other).bytes.0, access.bytes.0);
-                let overlap = *overlaps
-                    .entry((a.min(b), a.max(b)))
-                    .or_insert_with(|| program.bytes[a as usize].overlap(&program.bytes[b as usize]));
-                if overlap != Overlap::No {
-                    found.insert((other, touch));
-                    result.pairs.push((other, touch, overlap));
-                }
-            };
-            for ((_, wrote), list) in &history.streams {
-                if !writes && !wrote {
-                    continue;
-                }
-                // On a stream the older ones are complete earlier.
-                for other in list.iter().rev() {
-                    if clocks.precedes(other.row, streams, rank) {
-                        break;
-                    }
-                    pair(*other);
-                }
-            }
-            for (other, wrote) in &history.others {
-                if (writes || *wrote) && !clocks.precedes(other.row, streams, rank) {
-                    pair(*other);
-                }
-            }
-            match trace.streams_of(touch.node).single().filter(|_| touch.row == touch.node) {
-                Some(stream) => history.streams.entry((stream, writes)).or_default().push(touch),
-                None => history.others.push((touch, writes)),
-            }
-        }
-    });
-    result.pairs.sort_unstable_by_key(|(a, b, _)| (b.node, b.row, b.at, a.node, a.row, a.at));
-    result
-}
-
-/// Every conflicting pair of a walk, ordered or not: grows with the square of reuse.
-pub(crate) fn all_pairs(
-    trace: &Trace<'_>,
-    run: &Run,
-    cells: &Cells,
-    mut each: impl FnMut(Touch, Touch, Overlap),
-) {
-    let program = trace.program;
-    let mut seen: Vec<Vec<(Touch, bool)>> = vec![Vec::new(); cells.count];
-    let mut overlaps: HashMap<(u32, u32), Overlap> = HashMap::new();
-    let mut partners: HashSet<Touch> = HashSet::new();
-    each_touch(trace, run, |touch, access| {
-        partners.clear();
-        for cell in cells.of(access.bytes.index()) {
-            for (other, wrote) in &seen[*cell as usize] {
-                if other.row != touch.row && (access.effect.writes || *wrote) && partners.insert(*other) {
-                    let (a, b) = (access_of(trace, *other).bytes.0, access.bytes.0);
-                    let overlap = *overlaps
-                        .entry((a.min(b), a.max(b)))
-                        .or_insert_with(|| program.bytes[a as usize].overlap(&program.bytes[b as usize]));
-                    if overlap != Overlap::No {
-                        each(*other, touch, overlap);
-                    }
-                }
-            }
-            seen[*cell as usize].push((touch, access.effect.writes));
-        }
-    });
 }

@@ -10,7 +10,9 @@ use bir::geometry::lattice::Overlap;
 use hashbrown::{HashMap, HashSet};
 
 use crate::bind::{self, Logs, Mode, Order};
-use crate::cells::{self, Cells, Touch, access_of};
+use crate::cells::Cells;
+use crate::clocks::Clocks;
+use crate::conflicts::{self, Touch, access_of};
 use crate::finding::{Carried, Common, Finding, Hazard, Party, Tag};
 use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
@@ -121,17 +123,19 @@ impl Outcome {
 pub fn check(program: &Program, options: &Options) -> Outcome {
     let loops = loops::loops(program);
     let cells = Cells::new(program, !loops.is_empty());
+    let meeting = cells.meeting(program);
     let (walks, all_paths) = loops::straight(program, &loops);
     let mut checker = Checker {
         program,
         options,
         loops: &loops,
         cells: &cells,
+        meeting: meeting.as_ref().unwrap_or(&cells),
         pairs: HashMap::new(),
         findings: Vec::new(),
         said: HashSet::new(),
         outcome: Outcome { not_all_paths: !all_paths, ..Outcome::default() },
-        unknown_resets: program.ops.iter().any(|op| op.kind == OpKind::ResetUnknown),
+        unknown_resets: program.kinds().iter().any(|(_, kind)| *kind == OpKind::ResetUnknown),
         waits: HashMap::new(),
         kept: None,
     };
@@ -208,6 +212,8 @@ struct Checker<'a> {
     options: &'a Options,
     loops: &'a [Loop],
     cells: &'a Cells,
+    /// The same where only pairs are sought.
+    meeting: &'a Cells,
     /// Pairs that were told, with the place of the finding.
     pairs: HashMap<PairKey, usize>,
     findings: Vec<Finding>,
@@ -244,11 +250,12 @@ impl Checker<'_> {
         self.protocol(&ordered, true);
         waits::check(self, &ordered, true);
         self.pairs(&ordered, true);
-        carried::check(self, &ordered);
         if self.options.redundant {
             self.redundant(&ordered);
         }
-        !ordered.run.stuck.is_empty()
+        let stuck = !ordered.run.stuck.is_empty();
+        carried::check(self, ordered);
+        stuck
     }
 
     fn finish(mut self) -> Outcome {
@@ -311,10 +318,8 @@ impl Checker<'_> {
             self.say(finding);
         }
         if self.unknown_resets && !in_loops {
-            for op in
-                (0..self.program.ops.len()).filter(|op| self.program.ops[*op].kind == OpKind::ResetUnknown)
-            {
-                self.say(plain("ORD021", Severity::Note, Party::of(op as u32)));
+            for (op, _) in self.program.kinds().iter().filter(|(_, kind)| *kind == OpKind::ResetUnknown) {
+                self.say(plain("ORD021", Severity::Note, Party::of(*op)));
             }
         }
     }
@@ -329,7 +334,7 @@ impl Checker<'_> {
     fn pairs(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
         let Ordered { trace, run, order, .. } = ordered;
         let limit = self.options.max_pairs;
-        let unordered = cells::unordered(trace, run, &order.clocks, self.cells, limit);
+        let unordered = conflicts::unordered(trace, run, &order.clocks, self.meeting, limit);
         self.outcome.cut_off |= unordered.cut_off;
         if unordered.pairs.is_empty() {
             return;
@@ -368,9 +373,8 @@ impl Checker<'_> {
         if !self.unknown_resets {
             return None;
         }
-        let is_reset = |node: &u32| {
-            self.program.ops[ordered.trace.ops[*node as usize] as usize].kind == OpKind::ResetUnknown
-        };
+        let is_reset =
+            |node: &u32| self.program.kind_of(ordered.trace.ops[*node as usize]) == OpKind::ResetUnknown;
         ordered.run.order.iter().find(|node| is_reset(node)).map(|node| ordered.run.rank[*node as usize])
     }
 
@@ -414,7 +418,7 @@ impl Checker<'_> {
         }
         let (first, second) = (ordered.touch(one), ordered.touch(other));
         let (a, b) = (access_of(trace, one), access_of(trace, other));
-        let value = |party: Party| self.program.ops[party.op.index()].value;
+        let value = |party: Party| self.program.value_of(party.op.0);
         let same_value = value(first) != 0
             && value(first) == value(second)
             && a.bytes == b.bytes
@@ -482,8 +486,8 @@ impl Checker<'_> {
     /// Pairs of one stream that nothing orders but their stream, other than accumulation (ORD026).
     fn program_order(&mut self, ordered: &Ordered<'_>) {
         let Ordered { trace, run, order, .. } = ordered;
-        let clocks = crate::clocks::Clocks::without_program_order(trace, run, &order.edges);
-        let unordered = cells::unordered(trace, run, &clocks, self.cells, self.options.max_pairs);
+        let clocks = Clocks::without_program_order(trace, run, &order.edges);
+        let unordered = conflicts::unordered(trace, run, &clocks, self.meeting, self.options.max_pairs);
         self.outcome.cut_off |= unordered.cut_off;
         for (one, other, overlap) in unordered.pairs {
             let (streams, rank) = (trace.streams_of(other.node), run.rank[other.node as usize]);
@@ -533,7 +537,7 @@ impl Checker<'_> {
         let Ordered { trace, run, order, .. } = ordered;
         let mut classes: HashMap<(Hazard, Party, Party), Option<Tag>> = HashMap::new();
         let mut same_value: HashSet<(Hazard, Party, Party)> = HashSet::new();
-        cells::all_pairs(trace, run, self.cells, |earlier, later, overlap| {
+        conflicts::all_pairs(trace, run, self.meeting, |earlier, later, overlap| {
             let (streams, rank) = (trace.streams_of(later.node).0, run.rank[later.node as usize]);
             let tag = if order.clocks.precedes(earlier.row, streams, rank) {
                 Tag::Ok
@@ -549,7 +553,7 @@ impl Checker<'_> {
             let (first, second) = (ordered.party(one.row), ordered.party(other.row));
             let (a, b) = (access_of(trace, one), access_of(trace, other));
             let tag = (overlap == Overlap::Yes || tag == Tag::Ok).then_some(tag);
-            let value = |party: Party| self.program.ops[party.op.index()].value;
+            let value = |party: Party| self.program.value_of(party.op.0);
             for kind in Hazard::between(a.effect, b.effect) {
                 if tag != Some(Tag::Ok)
                     && value(first) != 0
@@ -574,7 +578,13 @@ impl Checker<'_> {
 
     /// Notes the waits of which an edge is not implied by others.
     fn redundant(&mut self, ordered: &Ordered<'_>) {
-        let Ordered { trace, run, order, .. } = ordered;
+        let Ordered { trace, run, order, logs } = ordered;
+        // With what is known of prefixes, which is not kept otherwise.
+        let clocks = Clocks::whole(trace, run, &order.edges);
+        let precedes =
+            |row: u32, node: u32| clocks.precedes(row, trace.streams_of(node).0, run.rank[node as usize]);
+        let shrinking = logs.shrinking();
+        let some_shrink = shrinking.contains(&true);
         let kept = self.kept.get_or_insert_default();
         let by_node = crate::clocks::ByNode::new(trace.len(), &order.edges.list);
         let mut bound: HashSet<(u32, u32)> = HashSet::new();
@@ -590,21 +600,26 @@ impl Checker<'_> {
                 // A wait for the own stream is what the compiler does not trust program order with.
                 let own = edge.row < trace.len() as u32 && trace.streams_of(edge.row).0 & streams.0 != 0;
                 let rank = run.rank[node as usize];
-                let before = streams.iter().any(|stream| order.clocks.first(edge.row, stream) < rank);
+                let before = streams.iter().any(|stream| clocks.first(edge.row, stream) < rank);
                 let other = edges.iter().any(|other| {
                     other.wait != edge.wait
+                        && !order.leaning.contains(&(node, other.wait))
                         && (other.row as usize) < trace.len() + trace.transfers.len()
                         && other.row != edge.row
-                        && ordered.precedes(edge.row, ordered.node_of(other.row))
+                        && precedes(edge.row, ordered.node_of(other.row))
                 });
                 if own || !(before || other) {
                     kept.insert((trace.ops[node as usize], edge.wait));
                 }
             }
             let op = trace.ops[node as usize];
-            for at in 0..self.program.waits_of(op).len() as u32 {
-                // What is not bound orders nothing by itself, but takes part in what its counter means.
-                if !bound.remove(&(node, at)) {
+            for (at, wait) in self.program.waits_of(op).iter().enumerate() {
+                // What is not bound orders nothing by itself, but takes part in what its counter means. Where counts
+                // shrink, what a wait is bound to may be less than what it waits for.
+                let at = at as u32;
+                let vague =
+                    shrinking[wait.counter.index()] || some_shrink && order.vague.contains(&(node, at));
+                if !bound.remove(&(node, at)) || vague {
                     kept.insert((op, at));
                 }
             }

@@ -32,10 +32,40 @@ pub(crate) struct Edges {
     pub(crate) prefixes: Vec<Prefix>,
 }
 
-/// The table.
+/// The table. Prefixes have rows only while it is filled, unless it is [`Clocks::whole`].
+#[derive(Default)]
 pub(crate) struct Clocks {
     width: usize,
     table: Vec<u32>,
+}
+
+/// Rows of prefixes: from the last one that waits for it to the first one before it, counted from the end.
+struct Rows {
+    /// Rows that stand for themselves come before this one.
+    real: u32,
+    of: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Rows {
+    /// The row of a completion in the table.
+    fn of(&mut self, row: u32, clocks: &mut Clocks) -> u32 {
+        let Some(prefix) = row.checked_sub(self.real) else { return row };
+        let of = &mut self.of[prefix as usize];
+        if *of == NONE {
+            *of = self.free.pop().unwrap_or_else(|| {
+                let row = clocks.table.len() / clocks.width;
+                clocks.table.resize(clocks.table.len() + clocks.width, NONE);
+                row as u32
+            });
+        }
+        *of
+    }
+
+    /// The row of a prefix that will not be asked for again, if anything waits for it.
+    fn take(&mut self, prefix: u32) -> Option<u32> {
+        Some(std::mem::replace(&mut self.of[prefix as usize], NONE)).filter(|row| *row != NONE)
+    }
 }
 
 /// The transfer that comes before each one on its queue; [`NONE`] for the first.
@@ -68,9 +98,27 @@ impl Clocks {
         queues: Option<&QueueOrder>,
         gone: Option<&[bool]>,
     ) -> Clocks {
+        let real = (trace.len() + trace.transfers.len()) as u32;
+        let rows = Rows { real, of: vec![NONE; edges.prefixes.len()], free: Vec::new() };
+        Clocks::fill(trace, run, edges, queues, gone, Some(rows))
+    }
+
+    /// The same with rows for prefixes.
+    pub(crate) fn whole(trace: &Trace<'_>, run: &Run, edges: &Edges) -> Clocks {
+        Clocks::fill(trace, run, edges, None, None, None)
+    }
+
+    fn fill(
+        trace: &Trace<'_>,
+        run: &Run,
+        edges: &Edges,
+        queues: Option<&QueueOrder>,
+        gone: Option<&[bool]>,
+        mut passing: Option<Rows>,
+    ) -> Clocks {
         let (nodes, transfers) = (trace.len(), trace.transfers.len());
-        let width = trace.streams.len().max(1);
-        let rows = nodes + transfers + edges.prefixes.len();
+        let width = trace.width();
+        let rows = nodes + transfers + if passing.is_some() { 0 } else { edges.prefixes.len() };
         let mut clocks = Clocks { width, table: vec![NONE; rows * width] };
         let by_node = ByNode::new(nodes, &edges.list);
         let mut prefixes = edges.prefixes.len();
@@ -86,10 +134,22 @@ impl Clocks {
                 let at = prefix_order[prefixes];
                 let prefix = edges.prefixes[at as usize];
                 let row = (nodes + transfers) as u32 + at;
+                let Some(rows) = &mut passing else {
+                    clocks.join(prefix.row, row);
+                    if prefix.rest != NONE {
+                        clocks.join(prefix.rest, row);
+                    }
+                    continue;
+                };
+                let Some(row) = rows.take(at) else { continue };
                 clocks.join(prefix.row, row);
                 if prefix.rest != NONE {
-                    clocks.join(prefix.rest, row);
+                    let rest = rows.of(prefix.rest, &mut clocks);
+                    clocks.join(rest, row);
                 }
+                let start = row as usize * width;
+                clocks.table[start..start + width].fill(NONE);
+                rows.free.push(row);
             }
             for transfer in trace.transfers_of(node).rev() {
                 let row = nodes as u32 + transfer;
@@ -112,9 +172,11 @@ impl Clocks {
                 }
             }
             for edge in by_node.of(node, &edges.list) {
-                clocks.precede(edge.row, node, streams.0, rank);
+                let row = passing.as_mut().map_or(edge.row, |rows| rows.of(edge.row, &mut clocks));
+                clocks.precede(row, node, streams.0, rank);
             }
         }
+        clocks.table.truncate(rows * width);
         clocks
     }
 
@@ -122,7 +184,7 @@ impl Clocks {
     /// that completions of a stream are in order, and that barriers wait for them (spec: ordering 17, 18).
     pub(crate) fn without_program_order(trace: &Trace<'_>, run: &Run, edges: &Edges) -> Clocks {
         let (nodes, transfers) = (trace.len(), trace.transfers.len());
-        let width = trace.streams.len().max(1);
+        let width = trace.width();
         let completions = nodes + transfers + edges.prefixes.len();
         let mut clocks = Clocks { width, table: vec![NONE; (completions + nodes) * width] };
         let start_of = |node: u32| completions as u32 + node;
@@ -196,6 +258,9 @@ impl Clocks {
 
     /// The first rank on a stream that starts after a row; [`NONE`] when none does.
     pub(crate) fn first(&self, row: u32, stream: usize) -> u32 {
+        if stream >= self.width {
+            return NONE;
+        }
         self.table[row as usize * self.width + stream]
     }
 }
@@ -209,15 +274,15 @@ pub(crate) struct ByNode {
 impl ByNode {
     pub(crate) fn new(nodes: usize, edges: &[Edge]) -> ByNode {
         let mut starts = vec![0u32; nodes + 1];
-        edges.iter().for_each(|edge| starts[edge.node as usize + 1] += 1);
+        edges.iter().for_each(|edge| starts[edge.node as usize] += 1);
         for at in 0..nodes {
             starts[at + 1] += starts[at];
         }
-        let mut next = starts.clone();
+        // From the end of each node's part to its beginning.
         let mut order = vec![0; edges.len()];
-        for (at, edge) in edges.iter().enumerate() {
-            order[next[edge.node as usize] as usize] = at as u32;
-            next[edge.node as usize] += 1;
+        for (at, edge) in edges.iter().enumerate().rev() {
+            starts[edge.node as usize] -= 1;
+            order[starts[edge.node as usize] as usize] = at as u32;
         }
         ByNode { starts, order }
     }

@@ -9,9 +9,11 @@ mod cells;
 mod check;
 mod clocks;
 mod codes;
+mod conflicts;
 mod explain;
 mod finding;
 mod loops;
+mod packed;
 pub mod program;
 mod trace;
 

@@ -10,6 +10,8 @@ use bir::geometry::on_chip::Piece;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use crate::packed::{Accesses, MAX_COUNTERS, Updates, View, Waits};
+
 /// Most streams of a program: five engines on each of six cores, and two to spare.
 pub const MAX_STREAMS: usize = 32;
 
@@ -163,14 +165,12 @@ impl Effect {
 }
 
 /// An access.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Access {
     /// The bytes.
     pub bytes: BytesId,
     /// What happens to them.
     pub effect: Effect,
-    /// What the caller calls it.
-    pub tag: u16,
 }
 
 /// What a wait asks of its counter.
@@ -281,12 +281,10 @@ pub(crate) enum OpKind {
 pub(crate) struct Op {
     pub(crate) name: u32,
     pub(crate) streams: Streams,
-    pub(crate) kind: OpKind,
     pub(crate) waits: u32,
     pub(crate) updates: u32,
     pub(crate) accesses: u32,
     pub(crate) transfers: u32,
-    pub(crate) value: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -321,7 +319,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// let tile = program.bytes(Bytes { space: sb, pieces: [piece].into_iter().collect(), exact: true, alias: None });
 /// let block = program.begin_block(0);
 /// for stream in [dve, pool] {
-///     let access = Access { bytes: tile, effect: Effect::WRITE, tag: 0 };
+///     let access = Access { bytes: tile, effect: Effect::WRITE };
 ///     program.push(&NewOp {
 ///         name: None,
 ///         streams: Streams::one(stream),
@@ -344,11 +342,14 @@ pub struct Program {
     pub(crate) blocks: Vec<Block>,
     pub(crate) ops: Vec<Op>,
     pub(crate) transfers: Vec<Transfer>,
-    pub(crate) waits: Vec<Wait>,
-    pub(crate) updates: Vec<Update>,
-    pub(crate) transfer_updates: Vec<Update>,
-    pub(crate) accesses: Vec<Access>,
-    pub(crate) transfer_accesses: Vec<Access>,
+    /// What is not plain, and values that operations have in common, in order.
+    kinds: Vec<(u32, OpKind)>,
+    values: Vec<(u32, u32)>,
+    pub(crate) waits: Waits,
+    pub(crate) updates: Updates,
+    pub(crate) transfer_updates: Updates,
+    pub(crate) accesses: Accesses,
+    pub(crate) transfer_accesses: Accesses,
     pub(crate) resets: Vec<CounterId>,
     pub(crate) bytes: Vec<Bytes>,
     bytes_of: HashMap<Bytes, BytesId>,
@@ -381,7 +382,11 @@ impl Program {
     }
 
     /// Adds a semaphore or an event.
+    ///
+    /// # Panics
+    /// When there are 2^29.
     pub fn add_counter(&mut self) -> CounterId {
+        assert!(self.counters < MAX_COUNTERS, "too many counters");
         self.counters += 1;
         CounterId(self.counters - 1)
     }
@@ -396,6 +401,12 @@ impl Program {
     pub fn add_name(&mut self) -> NameId {
         self.names += 1;
         NameId(self.names - 1)
+    }
+
+    /// Adds names that follow each other, and gives the first.
+    pub fn add_names(&mut self, count: u32) -> NameId {
+        self.names += count;
+        NameId(self.names - count)
     }
 
     /// A set of bytes; the same id for the same bytes.
@@ -443,20 +454,25 @@ impl Program {
                 OpKind::Reset { first, count: counters.len() as u32 }
             }
         };
+        let at = self.ops.len() as u32;
+        if kind != OpKind::Plain {
+            self.kinds.push((at, kind));
+        }
+        if op.value != 0 {
+            self.values.push((at, op.value));
+        }
         self.ops.push(Op {
             name: op.name.map_or(NONE, |name| name.0),
             streams: op.streams,
-            kind,
             waits: self.waits.len() as u32,
             updates: self.updates.len() as u32,
             accesses: self.accesses.len() as u32,
             transfers: self.transfers.len() as u32,
-            value: op.value,
         });
-        self.waits.extend_from_slice(op.waits);
-        self.updates.extend_from_slice(op.updates);
-        self.accesses.extend_from_slice(op.accesses);
-        OpId(self.ops.len() as u32 - 1)
+        op.waits.iter().for_each(|wait| self.waits.push(wait));
+        op.updates.iter().for_each(|update| self.updates.push(update));
+        op.accesses.iter().for_each(|access| self.accesses.push(access));
+        OpId(at)
     }
 
     /// Adds a transfer that the last operation starts.
@@ -467,8 +483,8 @@ impl Program {
             accesses: self.transfer_accesses.len() as u32,
             updates: self.transfer_updates.len() as u32,
         });
-        self.transfer_accesses.extend_from_slice(transfer.accesses);
-        self.transfer_updates.extend_from_slice(transfer.updates);
+        transfer.accesses.iter().for_each(|access| self.transfer_accesses.push(access));
+        transfer.updates.iter().for_each(|update| self.transfer_updates.push(update));
         TransferId(self.transfers.len() as u32 - 1)
     }
 
@@ -476,9 +492,12 @@ impl Program {
     pub fn finish(&mut self) {
         self.bytes_of = HashMap::new();
         self.ops.shrink_to_fit();
+        self.transfers.shrink_to_fit();
         self.waits.shrink_to_fit();
-        self.accesses.shrink_to_fit();
         self.updates.shrink_to_fit();
+        self.transfer_updates.shrink_to_fit();
+        self.accesses.finish();
+        self.transfer_accesses.finish();
     }
 
     /// Number of operations.
@@ -502,20 +521,37 @@ impl Program {
     }
 
     /// The waits of an operation.
-    pub fn waits(&self, op: OpId) -> &[Wait] {
-        self.waits_of(op.0)
+    pub fn waits(&self, op: OpId) -> impl ExactSizeIterator<Item = Wait> {
+        self.waits_of(op.0).iter()
     }
 
-    pub(crate) fn waits_of(&self, op: u32) -> &[Wait] {
-        &self.waits[self.range(op, |op| op.waits, self.waits.len())]
+    pub(crate) fn waits_of(&self, op: u32) -> View<'_, Waits> {
+        View::new(&self.waits, self.range(op, |op| op.waits, self.waits.len()))
     }
 
-    pub(crate) fn updates_of(&self, op: u32) -> &[Update] {
-        &self.updates[self.range(op, |op| op.updates, self.updates.len())]
+    pub(crate) fn updates_of(&self, op: u32) -> View<'_, Updates> {
+        View::new(&self.updates, self.range(op, |op| op.updates, self.updates.len()))
     }
 
-    pub(crate) fn accesses_of(&self, op: u32) -> &[Access] {
-        &self.accesses[self.range(op, |op| op.accesses, self.accesses.len())]
+    pub(crate) fn accesses_of(&self, op: u32) -> View<'_, Accesses> {
+        View::new(&self.accesses, self.range(op, |op| op.accesses, self.accesses.len()))
+    }
+
+    pub(crate) fn kind_of(&self, op: u32) -> OpKind {
+        match self.kinds.binary_search_by_key(&op, |(of, _)| *of) {
+            Ok(at) => self.kinds[at].1,
+            Err(_) => OpKind::Plain,
+        }
+    }
+
+    /// Operations that are not plain, in order.
+    pub(crate) fn kinds(&self) -> &[(u32, OpKind)] {
+        &self.kinds
+    }
+
+    /// The value that an operation has in common with others, or zero.
+    pub(crate) fn value_of(&self, op: u32) -> u32 {
+        self.values.binary_search_by_key(&op, |(of, _)| *of).map_or(0, |at| self.values[at].1)
     }
 
     pub(crate) fn transfers_of(&self, op: u32) -> Range<usize> {
@@ -529,21 +565,21 @@ impl Program {
         }
     }
 
-    pub(crate) fn transfer_updates_of(&self, transfer: usize) -> &[Update] {
+    pub(crate) fn transfer_updates_of(&self, transfer: usize) -> View<'_, Updates> {
         let end =
             self.transfers.get(transfer + 1).map_or(self.transfer_updates.len(), |t| t.updates as usize);
-        &self.transfer_updates[self.transfers[transfer].updates as usize..end]
+        View::new(&self.transfer_updates, self.transfers[transfer].updates as usize..end)
     }
 
-    pub(crate) fn transfer_accesses_of(&self, transfer: usize) -> &[Access] {
+    pub(crate) fn transfer_accesses_of(&self, transfer: usize) -> View<'_, Accesses> {
         let end =
             self.transfers.get(transfer + 1).map_or(self.transfer_accesses.len(), |t| t.accesses as usize);
-        &self.transfer_accesses[self.transfers[transfer].accesses as usize..end]
+        View::new(&self.transfer_accesses, self.transfers[transfer].accesses as usize..end)
     }
 
     /// Whether the operation touches memory or starts a transfer.
     pub(crate) fn touches(&self, op: u32) -> bool {
-        !self.accesses_of(op).is_empty() || !self.transfers_of(op).is_empty()
+        self.accesses_of(op).len() > 0 || !self.transfers_of(op).is_empty()
     }
 
     fn range(&self, op: u32, of: impl Fn(&Op) -> u32, all: usize) -> Range<usize> {

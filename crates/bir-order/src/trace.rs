@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::loops::Visit;
-use crate::program::{Change, NONE, Need, OpKind, Program};
+use crate::program::{Change, NONE, Need, OpKind, Program, Streams};
 
 /// The nodes of a walk.
 pub(crate) struct Trace<'p> {
@@ -84,12 +84,17 @@ impl<'p> Trace<'p> {
         &self.visits[self.starts.partition_point(|start| *start <= node) - 1]
     }
 
+    /// Streams from the first to the last that has nodes, one at least.
+    pub(crate) fn width(&self) -> usize {
+        self.streams.iter().rposition(|nodes| !nodes.is_empty()).unwrap_or(0) + 1
+    }
+
     /// The nodes of a visit.
     pub(crate) fn nodes_of(&self, visit: usize) -> std::ops::Range<u32> {
         self.starts[visit]..self.starts[visit + 1]
     }
 
-    pub(crate) fn streams_of(&self, node: u32) -> crate::program::Streams {
+    pub(crate) fn streams_of(&self, node: u32) -> Streams {
         self.program.ops[self.ops[node as usize] as usize].streams
     }
 
@@ -138,9 +143,10 @@ pub(crate) fn run(trace: &Trace<'_>) -> Run {
             rounds: HashMap::new(),
         },
         counts: vec![0; program.counters as usize],
-        blocked: HashMap::new(),
+        blocked: vec![Streams::NONE; program.counters as usize],
         heads: vec![0; trace.streams.len()],
-        ready: (0..trace.streams.len()).collect(),
+        ready: VecDeque::new(),
+        queued: Streams::NONE,
         times: HashMap::new(),
         unknown: false,
     };
@@ -149,8 +155,10 @@ pub(crate) fn run(trace: &Trace<'_>) -> Run {
             state.execute(node);
         }
     }
+    (0..trace.streams.len()).for_each(|stream| state.wake(stream));
     loop {
         while let Some(stream) = state.ready.pop_front() {
+            state.queued.0 &= !(1 << stream);
             state.advance(stream);
         }
         if !state.release_unknown() {
@@ -174,9 +182,12 @@ struct State<'t, 'p> {
     trace: &'t Trace<'p>,
     run: Run,
     counts: Vec<i64>,
-    blocked: HashMap<u32, SmallVec<[usize; 4]>>,
+    /// The streams that wait for each counter.
+    blocked: Vec<Streams>,
     heads: Vec<usize>,
+    /// Streams that may go on, each once.
     ready: VecDeque<usize>,
+    queued: Streams,
     /// How often an operation with a rendezvous has run.
     times: HashMap<u32, i64>,
     /// Counters are not known any more: what waits in vain goes on.
@@ -188,6 +199,13 @@ impl State<'_, '_> {
         self.trace.streams[stream].get(self.heads[stream]).copied()
     }
 
+    fn wake(&mut self, stream: usize) {
+        if self.queued.0 >> stream & 1 == 0 {
+            self.queued.0 |= 1 << stream;
+            self.ready.push_back(stream);
+        }
+    }
+
     fn advance(&mut self, stream: usize) {
         while let Some(node) = self.head(stream) {
             let streams = self.trace.streams_of(node);
@@ -195,7 +213,7 @@ impl State<'_, '_> {
                 return;
             }
             if let Some(counter) = self.unmet(node) {
-                self.blocked.entry(counter).or_default().push(stream);
+                self.blocked[counter as usize].0 |= streams.0;
                 return;
             }
             self.pass(node);
@@ -204,15 +222,16 @@ impl State<'_, '_> {
 
     fn pass(&mut self, node: u32) {
         self.execute(node);
-        for other in self.trace.streams_of(node).iter() {
-            self.heads[other] += 1;
-            self.ready.push_back(other);
+        let streams = self.trace.streams_of(node);
+        streams.iter().for_each(|stream| self.heads[stream] += 1);
+        if streams.single().is_none() {
+            streams.iter().for_each(|stream| self.wake(stream));
         }
     }
 
     fn unmet(&mut self, node: u32) -> Option<u32> {
         let op = self.trace.ops[node as usize];
-        for wait in self.trace.program.waits_of(op) {
+        for wait in self.trace.program.waits_of(op).iter() {
             let count = self.counts[wait.counter.index()];
             let holds = match wait.need {
                 Need::AtLeast(need) => count >= need,
@@ -236,25 +255,25 @@ impl State<'_, '_> {
         let op = self.trace.ops[node as usize];
         self.run.rank[node as usize] = self.run.order.len() as u32;
         self.run.order.push(node);
-        for wait in program.waits_of(op) {
+        for wait in program.waits_of(op).iter() {
             match wait.need {
                 Need::Take => self.counts[wait.counter.index()] -= 1,
                 Need::Each(_) => *self.times.entry(op).or_default() += 1,
                 _ => {}
             }
         }
-        let kind = program.ops[op as usize].kind;
+        let kind = program.kind_of(op);
         if kind == OpKind::ResetUnknown {
             self.unknown = true;
         }
         for counter in program.resets_of(kind) {
-            self.set(node, counter.0, 0);
+            self.set(counter.0, 0);
         }
-        for update in program.updates_of(op) {
+        for update in program.updates_of(op).iter() {
             self.change(node, update.counter.0, update.change);
         }
         for transfer in program.transfers_of(op) {
-            for update in program.transfer_updates_of(transfer) {
+            for update in program.transfer_updates_of(transfer).iter() {
                 self.change(node, update.counter.0, update.change);
             }
         }
@@ -263,25 +282,25 @@ impl State<'_, '_> {
     fn change(&mut self, node: u32, counter: u32, change: Change) {
         let count = self.counts[counter as usize];
         match change {
-            Change::Add(value) => self.set(node, counter, count + value),
-            Change::Write(value) => self.set(node, counter, value),
+            Change::Add(value) => self.set(counter, count + value),
+            Change::Write(value) => self.set(counter, value),
             Change::Set => {
                 if count >= 1 {
                     self.run.double_sets.push((node, counter));
                 }
-                self.set(node, counter, count + 1);
+                self.set(counter, count + 1);
             }
         }
     }
 
-    fn set(&mut self, _node: u32, counter: u32, count: i64) {
+    fn set(&mut self, counter: u32, count: i64) {
         let grows = count > self.counts[counter as usize];
         self.counts[counter as usize] = count;
         if !grows {
             return;
         }
-        let Some(blocked) = self.blocked.remove(&counter) else { return };
-        self.ready.extend(blocked);
+        let blocked = std::mem::take(&mut self.blocked[counter as usize]);
+        blocked.iter().for_each(|stream| self.wake(stream));
     }
 
     /// After a reset without a group nobody knows the counts: lets what waits go on.
@@ -294,9 +313,9 @@ impl State<'_, '_> {
             .filter_map(|stream| self.head(stream))
             .find(|node| trace.streams_of(*node).iter().all(|other| self.head(other) == Some(*node)));
         let Some(node) = stuck else { return false };
-        self.blocked.clear();
+        self.blocked.fill(Streams::NONE);
         self.pass(node);
-        self.ready.extend(0..trace.streams.len());
+        (0..trace.streams.len()).for_each(|stream| self.wake(stream));
         true
     }
 }

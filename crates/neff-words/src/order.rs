@@ -191,7 +191,7 @@ impl<'a> Fill<'a> {
             {
                 let bytes = self.access(core, touch).bytes;
                 if outputs.iter().rev().take(64).all(|known| known.bytes != bytes) {
-                    outputs.push(ord::Access { bytes, effect: ord::Effect::READ, tag: 0 });
+                    outputs.push(ord::Access { bytes, effect: ord::Effect::READ });
                 }
             }
         }
@@ -387,6 +387,6 @@ impl<'a> Fill<'a> {
                 ord::Effect { reads: !start, writes: true, group: Some(ord::GroupPart { start, stop }) }
             }
         };
-        ord::Access { bytes, effect, tag: 0 }
+        ord::Access { bytes, effect }
     }
 }

@@ -89,13 +89,13 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
         let streams = ENGINES.map(|_| filled.program.add_stream(core));
         let footprints = Footprints::new(module);
         let mut filler = Filler {
+            first_name: filled.program.add_names(module.names.len() as u32),
             filled: &mut filled,
             shared: &mut shared,
             footprints: &footprints,
             module,
             core,
             streams,
-            names: HashMap::new(),
             queues: HashMap::new(),
             values: HashMap::new(),
             pending: Vec::new(),
@@ -135,7 +135,8 @@ struct Filler<'a, 'm> {
     module: &'m Module,
     core: u16,
     streams: [StreamId; ENGINES.len()],
-    names: HashMap<Sym, NameId>,
+    /// The name of the module's first symbol.
+    first_name: NameId,
     queues: HashMap<BirQueue, QueueId>,
     /// Registers whose value is saved.
     values: HashMap<usize, u32>,
@@ -478,16 +479,16 @@ impl<'m> Filler<'_, 'm> {
     /// Adds the accesses of an instruction to memory.
     fn touch(&mut self, inst: InstId) {
         let module = self.module;
-        let mut found: SmallVec<[(Footprint, crate::program::Effect, u16); 4]> = SmallVec::new();
+        let mut found: SmallVec<[(Footprint, crate::program::Effect); 4]> = SmallVec::new();
         each_access(
             self.footprints,
             &module[inst],
             self.filled.accumulates,
-            &mut |list, index, footprint, effect| {
-                found.push((footprint, effect, ((list as u16) << 12) | (index as u16 & 0xfff)));
+            &mut |_, _, footprint, effect| {
+                found.push((footprint, effect));
             },
         );
-        for (footprint, effect, tag) in found {
+        for (footprint, effect) in found {
             let space = self.space(&footprint);
             let alias =
                 footprint.may_alias().then_some(footprint.location).flatten().map(|loc| loc.index() as u32);
@@ -497,7 +498,7 @@ impl<'m> Filler<'_, 'm> {
                 exact: footprint.exact,
                 alias,
             });
-            self.accesses.push(Access { bytes, effect, tag });
+            self.accesses.push(Access { bytes, effect });
         }
     }
 
@@ -643,9 +644,8 @@ impl<'m> Filler<'_, 'm> {
         })
     }
 
-    fn name(&mut self, name: Sym) -> NameId {
-        let filled = &mut self.filled;
-        *self.names.entry(name).or_insert_with(|| filled.program.add_name())
+    fn name(&self, name: Sym) -> NameId {
+        NameId(self.first_name.0 + name.index() as u32)
     }
 
     fn queue(&mut self, queue: BirQueue) -> QueueId {

@@ -126,7 +126,7 @@ impl Checked<'_> {
     pub fn say_redundant(&self, redundant: &RedundantWait, names: &[DisplayNames]) -> Said {
         let program = &self.program;
         let party = Party::of(redundant.op.0);
-        let wait = &program.program.waits_of(redundant.op.0)[redundant.wait as usize];
+        let wait = &program.program.waits_of(redundant.op.0).at(redundant.wait as usize);
         let message = format!(
             "{} waits for {}, which orders nothing that is not ordered without it",
             program.who(party, names),
@@ -257,7 +257,7 @@ impl BirProgram<'_> {
         let (core, inst) = self.operation(party);
         let _ = names;
         let module = self.module(core);
-        let wait = self.program.waits_of(party.op.0)[index as usize];
+        let wait = self.program.waits_of(party.op.0).at(index as usize);
         let record = module[inst].sync_info.as_ref().and_then(|info| info.on_wait.get(index as usize));
         let from = record.and_then(|record| record.from).map(|from| module.str(from).to_owned());
         let value = match wait.need {
@@ -432,7 +432,7 @@ impl BirProgram<'_> {
             return (text, help);
         }
         let wait = finding.wait.map(|wait| {
-            let text = self.wait_text(&self.program.waits_of(finding.first.op.0)[wait.index as usize]);
+            let text = self.wait_text(&self.program.waits_of(finding.first.op.0).at(wait.index as usize));
             let line = self.wait_line(finding.first, wait.index, wait.count, names);
             (text, line.from.unwrap_or_else(|| "its producer".into()), line.value, wait.count)
         });
@@ -496,7 +496,7 @@ impl BirProgram<'_> {
 
     fn unmet(&self, finding: &Finding) -> String {
         let waits = self.program.waits_of(finding.first.op.0);
-        let texts: Vec<String> = waits.iter().map(|wait| self.wait_text(wait)).collect();
+        let texts: Vec<String> = waits.iter().map(|wait| self.wait_text(&wait)).collect();
         if texts.is_empty() { String::new() } else { format!(" for {}", texts.join(" and ")) }
     }
 }

@@ -6,14 +6,15 @@ use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::{Checker, Ordered, PairKey, plain};
-use crate::cells::{Touch, access_of, touches_of};
 use crate::clocks::Clocks;
+use crate::conflicts::{Touch, access_of, touches_of};
 use crate::finding::{Carried, Finding, Hazard, Tag};
 use crate::program::BlockId;
 
-pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>) {
+pub(super) fn check(checker: &mut Checker<'_>, mut ordered: Ordered<'_>) {
     let deepest = checker.loops.iter().map(|l| l.depth).max().unwrap_or(0);
-    let flows = flows(checker, ordered);
+    let mut flows = flows(checker, &ordered);
+    flows.retain(|flow| ordered.precedes(flow.writer.row, flow.reader.node));
     if flows.is_empty() {
         return;
     }
@@ -23,14 +24,15 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>) {
         if at_depth.is_empty() {
             continue;
         }
-        let gone = back_edges(checker, ordered, depth);
+        let gone = back_edges(checker, &ordered, depth);
+        // One table at a time.
+        ordered.order.clocks = Clocks::default();
         let clocks = Clocks::new(&ordered.trace, &ordered.run, &ordered.order.edges, None, Some(&gone));
         for flow in at_depth {
             let streams = ordered.trace.streams_of(flow.reader.node).0;
             let rank = ordered.run.rank[flow.reader.node as usize];
-            let known = ordered.order.clocks.precedes(flow.writer.row, streams, rank);
-            if known && !clocks.precedes(flow.writer.row, streams, rank) {
-                tell(checker, ordered, flow);
+            if !clocks.precedes(flow.writer.row, streams, rank) {
+                tell(checker, &ordered, flow);
             }
         }
     }
@@ -105,7 +107,7 @@ fn flows(checker: &Checker<'_>, ordered: &Ordered<'_>) -> Vec<Flow> {
                     }
                 }
                 if access.effect.writes {
-                    writes.push((touch, id as u32, checker.cells.tight[id]));
+                    writes.push((touch, id as u32, checker.cells.is_tight(id)));
                 }
             });
             for (touch, id, tight) in writes {

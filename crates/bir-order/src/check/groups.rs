@@ -3,11 +3,11 @@
 use bir::diag::Severity;
 
 use super::{Checker, Ordered, plain};
-use crate::cells::{Touch, touches_of};
+use crate::conflicts::{Touch, touches_of};
 use crate::program::GroupPart;
 
 pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>) {
-    if !checker.program.accesses.iter().any(|access| access.effect.group.is_some()) {
+    if !checker.program.accesses.kinds().iter().any(|access| access.effect.group.is_some()) {
         return;
     }
     let trace = &ordered.trace;

@@ -30,7 +30,7 @@ impl<'a, 'p> Repairs<'a, 'p> {
         let none = Repair::Update { waiter, from };
         if first != node {
             let transfer = trace.transfers[first as usize - trace.len()].1;
-            let update = program.transfer_updates_of(transfer as usize).first().map(|update| update.counter);
+            let update = program.transfer_updates_of(transfer as usize).get(0).map(|update| update.counter);
             return self.wait(first, update, waiting, from).unwrap_or(none);
         }
         let Some(stream) = trace.streams_of(node).single() else { return none };
@@ -40,7 +40,7 @@ impl<'a, 'p> Repairs<'a, 'p> {
         let can_come_first = |next: u32| next != waiting && !self.ordered.precedes(waiting, next);
         for next in nodes[at..].iter().take(256).take_while(|next| can_come_first(**next)) {
             let op = trace.ops[*next as usize];
-            let update = program.updates_of(op).first().map(|update| update.counter);
+            let update = program.updates_of(op).get(0).map(|update| update.counter);
             if let Some(repair) = self.wait(*next, update, waiting, self.ordered.party(*next)) {
                 return repair;
             }

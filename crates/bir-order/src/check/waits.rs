@@ -116,7 +116,6 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
             };
             let is_only = instances.next().is_none();
             if is_only && ends == Some(only) && ordered.node_of(only) < node {
-                checker.waits.entry((op, at)).or_insert(WaitState::Bound);
                 continue;
             }
             let mut count_of = |row: u32| {
@@ -126,10 +125,18 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
                     .or_insert_with(|| counts_of(logs, std::iter::once(counter as usize)));
                 of.get(&(row, counter)).copied()
             };
-            let (row, later) = producer(ordered, &places, node, wait, threshold, &mut count_of);
+            let (row, later) = producer(ordered, &places, node, &wait, threshold, &mut count_of);
             let fact = WaitFact { index: at, count: count_of(row) };
             let complete = run.rank[ordered.node_of(row) as usize] != NONE && ordered.precedes(row, node);
-            note(checker, ordered, (node, at, wait), (row, later, complete, ends), fact, in_loops, threshold);
+            note(
+                checker,
+                ordered,
+                (node, at, &wait),
+                (row, later, complete, ends),
+                fact,
+                in_loops,
+                threshold,
+            );
         }
     }
 }
@@ -152,7 +159,11 @@ fn note(
             (false, true) => WaitState::Later(fact),
             (false, false) => WaitState::Early(fact),
         };
-        checker.waits.insert(key, state);
+        // What is bound needs no entry.
+        match state {
+            WaitState::Bound => checker.waits.remove(&key),
+            _ => checker.waits.insert(key, state),
+        };
         if !complete || ends == Some(row) {
             return;
         }
@@ -178,7 +189,7 @@ fn note(
         Some(WaitState::Later(_)) if complete => {
             checker.waits.insert(key, WaitState::Carried);
         }
-        Some(WaitState::Bound) | None if !complete => {
+        None if !complete => {
             let grows = place.is_some_and(|(block, _)| !resets_in(checker, block, wait));
             let code = if grows { "ORD008" } else { "ORD009" };
             let mut finding = plain(code, Severity::Error, Party::of(op));
@@ -202,7 +213,7 @@ pub(super) fn later(checker: &mut Checker<'_>) {
             WaitState::Later(fact) => ("ORD007", fact),
             WaitState::Bound | WaitState::Carried => continue,
         };
-        let wait = checker.program.waits_of(op)[at as usize];
+        let wait = checker.program.waits_of(op).at(at as usize);
         let mut finding = plain(code, Severity::Error, Party::of(op));
         finding.wait = Some(fact);
         finding.counter = Some(wait.counter);
@@ -237,7 +248,7 @@ fn producer(
 /// Counters that anything updates.
 fn updated_counters(program: &crate::program::Program) -> Vec<bool> {
     let mut updated = vec![false; program.counters as usize];
-    for update in program.updates.iter().chain(&program.transfer_updates) {
+    for update in program.updates.iter().chain(program.transfer_updates.iter()) {
         updated[update.counter.index()] |= !matches!(update.change, Change::Add(value) if value <= 0);
     }
     updated
@@ -249,7 +260,7 @@ fn resets_in(checker: &Checker<'_>, block: BlockId, wait: &Wait) -> bool {
     let within = checker.loops.iter().filter(|l| l.blocks.start == block.0).flat_map(|l| l.blocks.clone());
     let mut ops = within.flat_map(|block| program.blocks[block as usize].ops.clone());
     ops.any(|op| {
-        let kind = program.ops[op as usize].kind;
+        let kind = program.kind_of(op);
         let resets = program.resets_of(kind).contains(&wait.counter);
         let writes = program
             .updates_of(op)

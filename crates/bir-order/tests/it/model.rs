@@ -115,7 +115,7 @@ impl Spec {
                         let piece = Piece { partitions: Partitions(tile.mask.into()), bytes };
                         let pieces = [piece].into_iter().collect();
                         let bytes = program.bytes(Bytes { space, pieces, exact: true, alias: None });
-                        Access { bytes, effect: if *writes { Effect::WRITE } else { Effect::READ }, tag: 0 }
+                        Access { bytes, effect: if *writes { Effect::WRITE } else { Effect::READ } }
                     })
                     .collect();
                 let waits: Vec<Wait> = op
@@ -203,10 +203,32 @@ impl Spec {
         })
     }
 
+    /// Whether an update makes a count smaller.
+    pub(crate) fn subtracts(&self) -> bool {
+        let mut steps = self.ops.iter().flat_map(|op| &op.updates);
+        steps.any(|(_, step)| matches!(step, Step::Add(value) if *value < 0))
+    }
+
+    /// Whether several streams take one count.
+    pub(crate) fn is_contested(&self) -> bool {
+        let takes = self.ops.iter().flat_map(|op| {
+            op.waits.iter().filter(|(_, need)| need.is_none()).map(|(counter, _)| (*counter, op.stream))
+        });
+        let takers: BTreeSet<_> = takes.collect();
+        let counters: BTreeSet<u32> = takers.iter().map(|(counter, _)| *counter).collect();
+        counters.len() < takers.len()
+    }
+
+    /// Whether it depends on who is faster if all ops run.
+    pub(crate) fn may_hang(&self) -> bool {
+        let machine = Machine { spec: self, held: None, queues: false };
+        if self.is_monotone() { machine.greedy().contains(&false) } else { machine.exhaustive().1 }
+    }
+
     /// The ops that can start when one op never completes (or none is held).
     pub(crate) fn reachable(&self, held: Option<usize>, queues: bool) -> Vec<bool> {
         let machine = Machine { spec: self, held, queues };
-        if self.is_monotone() { machine.greedy() } else { machine.exhaustive() }
+        if self.is_monotone() { machine.greedy() } else { machine.exhaustive().0 }
     }
 
     /// For every two ops: whether the first must be complete before the second starts.
@@ -366,15 +388,18 @@ impl Machine<'_> {
         }
     }
 
-    fn exhaustive(&self) -> Vec<bool> {
+    /// The ops that can start, and whether there is a way to come to a stop before the end.
+    fn exhaustive(&self) -> (Vec<bool>, bool) {
         let streams = self.streams();
         let mut started = vec![false; self.spec.ops.len()];
         let mut open = vec![self.first()];
         let mut seen: HashSet<State> = HashSet::new();
+        let mut hangs = false;
         while let Some(state) = open.pop() {
             if !seen.insert(state.clone()) {
                 continue;
             }
+            let before = open.len();
             for dma in state.flying.clone() {
                 if self.may_land(&state, dma) {
                     let mut next = state.clone();
@@ -392,8 +417,10 @@ impl Machine<'_> {
                     open.push(next);
                 }
             }
+            let ended = state.heads.iter().zip(&streams).all(|(head, ops)| *head == ops.len());
+            hangs |= open.len() == before && !ended;
         }
-        started
+        (started, hangs)
     }
 }
 
@@ -459,6 +486,10 @@ pub(crate) fn random(seed: u64, flavour: Flavour) -> Spec {
                     }
                     if rng.chance(20) {
                         dims.push((16, 2));
+                    }
+                    if rng.chance(5) {
+                        // More runs than are cut out one by one.
+                        dims = vec![(2 + rng.below(3) as i64, 70 + rng.below(4))];
                     }
                     let mask = [0x0f, 0xf0, 0xff, 0x33, 0x01][rng.below(5) as usize];
                     Tile { mask, base: rng.below(12) as i64, dims, width: 1 + rng.below(4) }

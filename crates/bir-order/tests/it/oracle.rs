@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bir_order::{Options, Repair, Tag, check};
 
-use crate::model::{Flavour, Spec, random, smaller};
+use crate::model::{Do, Flavour, Spec, SpecOp, Step, Tile, random, smaller};
 
 type Classes = BTreeMap<(String, usize, usize), String>;
 
@@ -39,6 +39,17 @@ fn differences(what: &str, expected: &Classes, got: &Classes) -> Vec<String> {
         .collect()
 }
 
+/// Takes what is expected for what was found to be worse.
+fn forgive(expected: &Classes, found: &mut Classes) {
+    let weight = |tag: &str| ["OK", "QUEUE-ORDER-ONLY"].iter().position(|of| *of == tag).unwrap_or(2);
+    for (key, tag) in found {
+        match expected.get(key) {
+            Some(wanted) if weight(wanted) < weight(tag) => *tag = wanted.clone(),
+            _ => {}
+        }
+    }
+}
+
 /// Everything in which the check differs from brute force.
 fn disagreements(spec: &Spec) -> Vec<String> {
     let program = spec.program();
@@ -61,6 +72,14 @@ fn disagreements(spec: &Spec) -> Vec<String> {
         got.insert((pair.kind.name().to_owned(), pair.first.op.index(), pair.second.op.index()), tag);
     }
     let _ = origin;
+    // The check may be too careful, never careless, where who is faster decides what a count means: when several
+    // streams take one count (of the orders that are possible then, some come to a stop), and when one takes away
+    // from what others wait for.
+    let forgives = spec.may_hang() || spec.is_contested() || spec.subtracts();
+    let forgives = forgives && !spec.is_monotone();
+    if forgives {
+        forgive(&expected, &mut got);
+    }
     problems.extend(differences("pair", &expected, &got));
     // The findings are the unordered ones, and no others.
     let mut told = Classes::new();
@@ -78,6 +97,10 @@ fn disagreements(spec: &Spec) -> Vec<String> {
     }
     let unordered: Classes =
         expected.iter().filter(|(_, tag)| *tag != "OK").map(|(k, t)| (k.clone(), t.clone())).collect();
+    if forgives {
+        forgive(&expected, &mut told);
+        told.retain(|_, tag| tag != "OK");
+    }
     // Behind a loop, what later iterations leave unordered is told as well.
     if spec.body.is_none() {
         problems.extend(differences("finding", &unordered, &told));
@@ -211,4 +234,68 @@ fn programs_of_all_modes() {
 #[test]
 fn programs_with_loops() {
     run(Flavour::Loop, 300);
+}
+
+/// An op without accesses.
+fn op(stream: Option<usize>, what: Do, waits: &[(u32, Option<i64>)], updates: &[(u32, Step)]) -> SpecOp {
+    SpecOp { stream, what, waits: waits.to_vec(), updates: updates.to_vec(), accesses: Vec::new() }
+}
+
+/// Writes one tile.
+fn writing(mut op: SpecOp) -> SpecOp {
+    op.accesses.push((Tile { mask: 1, base: 0, dims: Vec::new(), width: 4 }, true));
+    op
+}
+
+fn agrees(streams: usize, counters: u32, ops: Vec<SpecOp>) {
+    let spec = Spec { streams, counters, ops, body: None };
+    assert_eq!(disagreements(&spec), Vec::<String>::new());
+}
+
+/// Programs in which brute force once knew better, made as small as they could be.
+#[test]
+fn programs_that_were_wrong_once() {
+    use Do::{Dma, Reset, Work};
+    // Either of two may take the event first: none justifies that the other one did.
+    let takers = vec![
+        op(Some(3), Work, &[], &[(1, Step::Set)]),
+        op(Some(0), Dma, &[(1, None)], &[(0, Step::Add(16))]),
+        writing(op(Some(1), Work, &[], &[(0, Step::Add(1))])),
+        op(Some(3), Work, &[(0, Some(17))], &[(1, Step::Set)]),
+        writing(op(Some(2), Dma, &[(1, None)], &[])),
+    ];
+    agrees(4, 2, takers);
+    // A wait may pass before a reset that only its own meaning puts before it.
+    let reset = vec![
+        op(Some(0), Work, &[], &[(0, Step::Add(2))]),
+        writing(op(Some(1), Dma, &[(0, Some(2))], &[])),
+        op(Some(0), Reset(0), &[], &[]),
+        writing(op(Some(0), Dma, &[], &[(0, Step::Add(16))])),
+    ];
+    agrees(2, 1, reset);
+    // A transfer sets the count when it is complete, which may be after the reset.
+    let late = vec![
+        op(Some(1), Dma, &[], &[(0, Step::Write(2))]),
+        op(None, Reset(0), &[], &[]),
+        writing(op(Some(0), Work, &[], &[(0, Step::Add(1))])),
+        writing(op(Some(1), Dma, &[(0, Some(1))], &[])),
+    ];
+    agrees(2, 1, late);
+    // What is taken away leaves less than the wait before it found.
+    let less = vec![
+        op(Some(1), Dma, &[], &[(0, Step::Add(16))]),
+        op(Some(0), Work, &[(0, Some(16))], &[(0, Step::Add(-1)), (1, Step::Set)]),
+        op(Some(0), Work, &[], &[(0, Step::Add(1))]),
+        op(Some(1), Work, &[(0, Some(16)), (1, None)], &[]),
+    ];
+    agrees(2, 2, less);
+    // A wait that makes clear which set another one takes is not redundant.
+    let leaning = vec![
+        op(Some(0), Work, &[], &[(1, Step::Set)]),
+        op(Some(0), Work, &[(1, None)], &[]),
+        op(Some(0), Work, &[], &[(0, Step::Add(1))]),
+        op(Some(0), Work, &[], &[(1, Step::Set)]),
+        op(Some(1), Dma, &[(0, Some(1)), (1, None)], &[]),
+    ];
+    agrees(2, 2, leaning);
 }

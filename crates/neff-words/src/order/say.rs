@@ -254,7 +254,7 @@ impl Checked<'_> {
     }
 
     fn wait(&self, party: Party, index: u32) -> ord::Wait {
-        self.filled.waits(party.op)[index as usize]
+        self.filled.waits(party.op).nth(index as usize).expect("a wait of the operation")
     }
 
     /// A semaphore, event or barrier in words.
