@@ -226,7 +226,8 @@ impl<'a> Arbitrary<'a> for Document {
 
 /// Members that belong to a record, each perhaps replaced by something wild, left out, repeated, or moved.
 fn object(u: &mut Unstructured<'_>, out: &mut String, mut members: Vec<(String, String)>) -> Result<()> {
-    while u.ratio(1, 6)? {
+    // An input that is used up says yes for ever.
+    while !u.is_empty() && u.ratio(1, 6)? {
         let mut text = String::new();
         value(u, &mut text, 3)?;
         let key = if u.ratio(1, 4)? && !members.is_empty() {

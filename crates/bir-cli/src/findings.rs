@@ -13,12 +13,28 @@ use bir::{Module, OperandList};
 use bir_json::{Loaded, Places};
 
 use crate::input::Input;
+use crate::report::Form;
 use excerpt::Excerpt;
 
 pub(crate) use json::{json_line, json_lines};
 pub(crate) use sarif::{RuleText, sarif};
 pub(crate) use text::text;
 pub(crate) use vendor::vendor;
+
+/// How many findings are shown: as many as are asked for, where 0 means all, and else what fits a terminal.
+pub(crate) fn most(asked: Option<usize>, form: Form) -> usize {
+    match asked {
+        Some(0) => usize::MAX,
+        Some(most) => most,
+        None if form == Form::Text => 100,
+        None => usize::MAX,
+    }
+}
+
+/// `1 error`, `2 errors`.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
 
 /// A module that was checked, and the file that it comes from.
 pub(crate) struct Source<'a> {

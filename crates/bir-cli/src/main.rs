@@ -6,6 +6,7 @@ mod input;
 mod map;
 mod output;
 mod package;
+mod printable;
 mod progress;
 mod report;
 mod streams;

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use bir_view::Paint;
 use tempfile::NamedTempFile;
 
-use crate::report::{Context, Fault, Result};
+use crate::printable::Printable;
+use crate::report::{Context, Fault, Form, Result};
 
 /// The option of commands with one output.
 #[derive(clap::Args)]
@@ -76,6 +77,24 @@ impl Output {
             Sink::Stdout(_) | Sink::Direct(_) => Ok(()),
         });
         kept.map_err(|error| Fault::io("write", &name, &error))
+    }
+}
+
+impl Output {
+    /// Like [`Output::write_with`], for commands whose text is for people: control characters in it are escaped.
+    pub(crate) fn write_as(
+        self,
+        context: &Context,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<()> {
+        match context.form() {
+            Form::Text => {
+                let colors =
+                    context.colors(matches!(self.sink, Sink::Stdout(_)) && io::stdout().is_terminal());
+                self.write_with(|sink| write(&mut Printable::new(sink, colors)))
+            }
+            Form::Json | Form::Sarif => self.write_with(write),
+        }
     }
 }
 

@@ -329,6 +329,11 @@ impl Context {
         if color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
+    /// Whether output is coloured.
+    pub(crate) fn colors(&self, terminal: bool) -> bool {
+        self.color_output.unwrap_or(terminal)
+    }
+
     /// How the text of a command may look, on a terminal or elsewhere.
     pub(crate) fn paint(&self, terminal: bool) -> Paint {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"]

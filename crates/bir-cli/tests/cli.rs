@@ -56,8 +56,10 @@ fn version() -> Result<(), Failed> {
     let run = |program: &str, arguments: &[&str]| Command::new(program).args(arguments).output();
     let printed = String::from_utf8(run(env!("CARGO_BIN_EXE_bir"), &["--version"])?.stdout)?;
     // A checkout of this project, rather than one that the project lies in.
-    let tracked = run("git", &["ls-files", "--error-unmatch", "build.rs"]).is_ok_and(|git| git.status.success());
-    let commit = printed.trim_end().strip_prefix(concat!("bir ", env!("CARGO_PKG_VERSION"))).ok_or("no version")?;
+    let tracked =
+        run("git", &["ls-files", "--error-unmatch", "build.rs"]).is_ok_and(|git| git.status.success());
+    let commit =
+        printed.trim_end().strip_prefix(concat!("bir ", env!("CARGO_PKG_VERSION"))).ok_or("no version")?;
     let is_commit = |text: &str| text.len() >= 10 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     let named = commit.strip_prefix(" (").and_then(|rest| rest.strip_suffix(')')).is_some_and(is_commit);
     match (tracked, commit.is_empty()) {

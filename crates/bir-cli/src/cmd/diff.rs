@@ -58,7 +58,7 @@ impl Opts {
         let options = DiffOptions { ignore_schedule: self.ignore_schedule };
         let diff = bir_view::diff::diff(&left.module, &right.module, &options);
         let paint = self.output.paint(context);
-        self.output.create()?.write_with(|sink| match context.format {
+        self.output.create()?.write_as(context, |sink| match context.format {
             Format::Text => write!(sink, "{}", diff.text(self.stat, paint)),
             Format::Json => {
                 for change in diff.changes.iter().filter(|_| !self.stat) {
@@ -80,7 +80,7 @@ impl Opts {
         let changes = neff_words::view::diff(before.side(), after.side());
         let count = |change: &str| changes.iter().filter(|found| found.change == change).count();
         let [added, removed, changed] = ["added", "removed", "changed"].map(count);
-        self.output.create()?.write_with(|sink| {
+        self.output.create()?.write_as(context, |sink| {
             let shown = changes.iter().filter(|_| !self.stat);
             if context.format == Format::Json {
                 for change in shown {

@@ -87,7 +87,7 @@ impl Opts {
             json: context.format == Format::Json,
         };
         let mut ended = Ok(Default::default());
-        self.output.create()?.write_with(|sink| {
+        self.output.create()?.write_as(context, |sink| {
             ended = bir_view::dump::dump(module, sink, &options);
             match std::mem::replace(&mut ended, Ok(Default::default())) {
                 Err(DumpError::Io(error)) => Err(error),

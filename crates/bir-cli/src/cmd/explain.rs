@@ -11,8 +11,8 @@ use crate::report::{Context, Fault, Format, Result, Tone, clean};
 
 /// Say what a diagnostic code means, why it matters, and what to do
 ///
-/// Takes the ids of this program's rules (PART-04), families of them (PART), codes of `bir order` (ORD001) and of
-/// `bir neff check` (NEFF-02), codes of the vendor's tools as logs have them (NCC_IBIR243, BIR243), or a whole line of a log, whose numbers are explained too. With
+/// Takes the ids of this program's rules (PART-04), families of them (PART), codes of `bir order` (ORD001), of
+/// `bir neff check` (NEFF-02) and of `bir klr lint` (KLR017), codes of the vendor's tools as logs have them (NCC_IBIR243, BIR243), or a whole line of a log, whose numbers are explained too. With
 /// `-`, lines of standard input.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -42,7 +42,7 @@ impl Opts {
             return Err(Fault::new(format!("nothing is known of {what}"))
                 .note("expected a rule such as PART-04, a code such as NCC_IBIR243, or a line of a log"));
         }
-        self.output.create()?.write_with(|sink| match context.format {
+        self.output.create()?.write_as(context, |sink| match context.format {
             Format::Text => topics.iter().enumerate().try_for_each(|(at, topic)| {
                 if at > 0 {
                     writeln!(sink)?;
@@ -55,7 +55,13 @@ impl Opts {
                     .iter()
                     .map(|part| json!({ "label": part.label, "text": part.text }))
                     .collect();
-                let line = json!({ "code": topic.id, "title": topic.title, "parts": parts });
+                let mut line = json!({ "code": topic.id, "title": topic.title, "parts": parts });
+                // Each part by its name as well, for programs that want one.
+                for part in &topic.parts {
+                    if line.get(part.label).is_none() {
+                        line[part.label] = json!(part.text);
+                    }
+                }
                 writeln!(sink, "{line}")
             }),
         })?;
@@ -76,6 +82,7 @@ impl Opts {
 fn about(query: &str) -> Vec<Topic> {
     let mut topics = order_codes(query);
     topics.extend(package_rules(query));
+    topics.extend(kernel_rules(query));
     topics.extend(bir_verify::explain(query));
     topics
 }
@@ -84,7 +91,8 @@ fn about(query: &str) -> Vec<Topic> {
 fn order_codes(query: &str) -> Vec<Topic> {
     let query = query.to_ascii_uppercase();
     let words: Vec<&str> = query.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    bir_order::codes().iter().filter(|info| words.contains(&info.code)).map(order_topic).collect()
+    let all = words == ["ORD"];
+    bir_order::codes().iter().filter(|info| all || words.contains(&info.code)).map(order_topic).collect()
 }
 
 fn order_topic(info: &bir_order::CodeInfo) -> Topic {
@@ -106,10 +114,23 @@ fn order_topic(info: &bir_order::CodeInfo) -> Topic {
 fn package_rules(query: &str) -> impl Iterator<Item = Topic> {
     let query = query.to_ascii_uppercase();
     let part = |label, text: &str| Part { label, text: text.to_owned() };
-    neff::RULES.iter().filter(move |rule| query.contains(rule.code)).map(move |rule| Topic {
+    let all = query.trim() == "NEFF";
+    neff::RULES.iter().filter(move |rule| all || query.contains(rule.code)).map(move |rule| Topic {
         id: rule.code.to_owned(),
         title: rule.title.to_owned(),
         parts: vec![part("why", rule.why), part("fix", rule.help)],
+    })
+}
+
+/// The checks of kernels that a text names.
+fn kernel_rules(query: &str) -> impl Iterator<Item = Topic> {
+    let query = query.to_ascii_uppercase();
+    let all = query.trim() == "KLR";
+    let part = |label, text: &str| Part { label, text: text.to_owned() };
+    klr::lint::RULES.iter().filter(move |rule| all || query.contains(rule.code)).map(move |rule| Topic {
+        id: rule.code.to_owned(),
+        title: rule.title.to_owned(),
+        parts: vec![part("severity", rule.severity.name()), part("reported by", "bir klr lint")],
     })
 }
 

@@ -57,7 +57,7 @@ impl Opts {
         };
         let mem = bir_view::mem::mem(module, at);
         let paint = self.output.paint(context);
-        self.output.create()?.write_with(|sink| match context.format {
+        self.output.create()?.write_as(context, |sink| match context.format {
             Format::Text => write!(sink, "{}", mem.text(self.top, paint)),
             Format::Json => {
                 serde_json::to_writer_pretty(&mut *sink, &mem)?;
@@ -65,7 +65,8 @@ impl Opts {
             }
         })?;
         if let Some(path) = &self.svg {
-            Output::file(path)?.write_with(|sink| sink.write_all(bir_view::mem::svg(&mem).as_bytes()))?;
+            Output::file(path)?
+                .write_as(context, |sink| sink.write_all(bir_view::mem::svg(&mem).as_bytes()))?;
             context.hint(&format!("the picture is in {}", path.display()));
         }
         std::mem::forget(loaded);

@@ -61,12 +61,18 @@ impl PackageOpt {
         Input::package(self.input.as_deref(), context)
     }
 
-    /// Opens the container of an input, and compares the digest when that is asked for.
-    fn container<'a>(&self, input: &'a Input) -> Result<Container<'a>> {
+    /// Opens the container of an input, whatever its digest.
+    fn any_container<'a>(&self, input: &'a Input) -> Result<Container<'a>> {
         let container = Container::open(input.text()).map_err(|error| match Kind::of(input.text()) {
             Kind::Neff | Kind::Tar | Kind::Binary => fault(&input.name, &error),
             other => input.unexpected(other).note("expected a NEFF package, or the payload of one"),
         })?;
+        Ok(container)
+    }
+
+    /// Opens the container of an input, and compares the digest when that is asked for.
+    fn container<'a>(&self, input: &'a Input) -> Result<Container<'a>> {
+        let container = self.any_container(input)?;
         if let (true, Some(header)) = (self.strict, &container.header) {
             container.integrity().require(header).map_err(|error| fault(&input.name, &error))?;
         }

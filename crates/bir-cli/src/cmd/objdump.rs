@@ -61,7 +61,7 @@ impl Opts {
         let _progress = context.progress("disassembling".to_owned());
         let options = Options { raw: self.raw, ..Options::default() };
         let mut tails = Vec::new();
-        let written = self.output.create()?.write_with(|sink| {
+        let written = self.output.create()?.write_as(context, |sink| {
             for (stream, generation) in streams.iter_mut().zip(generations) {
                 let tail = match context.format {
                     Format::Text => put_text(sink, stream, generation, &options)?,

@@ -65,11 +65,19 @@ pub(crate) struct Opts {
     #[arg(long)]
     cores: bool,
     /// Turn a code, or all warnings, into errors
-    #[arg(long, value_name = "CODE|warnings")]
+    #[arg(long, value_name = "CODE|warnings", value_parser = denied)]
     deny: Vec<String>,
-    /// Most findings that are shown as text; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    max: usize,
+    /// Show at most N findings; 0 for all. 100 unless given, but all in JSON and SARIF
+    #[arg(long, value_name = "N")]
+    max: Option<usize>,
+}
+
+/// A code of this command, or all warnings.
+fn denied(what: &str) -> std::result::Result<String, String> {
+    if what == "warnings" || codes().iter().any(|code| code.code == what) {
+        return Ok(what.to_owned());
+    }
+    Err("no such code; `bir explain ORD` lists them".to_owned())
 }
 
 #[derive(Serialize)]
@@ -123,19 +131,23 @@ impl Opts {
             };
             groups.push(Group { inputs: range, checks });
         }
-        self.output.create()?.write_with(|sink| {
+        let max = findings::most(self.max, context.form());
+        self.output.create()?.write_as(context, |sink| {
             let mut all = Vec::new();
             for Group { inputs: range, checks } in &mut groups {
                 let sources = Sources::new(&inputs[range.clone()], &loaded[range.clone()]);
                 match context.form() {
                     Form::Text => {
                         let file = (inputs.len() > 1 && !self.cores).then(|| &*inputs[range.start].name);
-                        checks.text(sink, &sources, file, self.max, context)?;
+                        checks.text(sink, &sources, file, max, context)?;
                     }
-                    Form::Json => checks.json(sink, &sources)?,
+                    Form::Json => {
+                        checks.said.truncate(max);
+                        checks.json(sink, &sources)?;
+                    }
                     Form::Sarif => {
                         let findings: Vec<Diagnostic> =
-                            checks.said.iter().map(|s| s.diagnostic.clone()).collect();
+                            checks.said.iter().take(max).map(|s| s.diagnostic.clone()).collect();
                         all.extend(sources.show(&findings));
                     }
                 }
@@ -168,7 +180,7 @@ impl Opts {
             },
             deny: &self.deny,
             explain: self.explain.as_deref().and_then(|names| Some((&**names.first()?, &**names.get(1)?))),
-            max: self.max,
+            max: findings::most(self.max, context.form()),
         };
         let mut answers = Vec::new();
         let mut status = Status::Clean;
@@ -181,7 +193,7 @@ impl Opts {
             };
             answers.push(answer);
         }
-        self.output.create()?.write_with(|sink| match context.form() {
+        self.output.create()?.write_as(context, |sink| match context.form() {
             Form::Sarif => {
                 let shown: Vec<Shown> = answers.iter().flat_map(Answer::shown).collect();
                 findings::sarif(sink, &shown, &rule_text)
@@ -359,7 +371,7 @@ impl Checks {
         context: &Context,
     ) -> io::Result<()> {
         let all = self.said.len() + self.pairs.len();
-        let shown = if max == 0 { all } else { all.min(max) };
+        let shown = all.min(max);
         let first: Vec<Diagnostic> =
             self.said.iter().take(shown).map(|said| said.diagnostic.clone()).collect();
         findings::text(sink, &sources.show(&first), context)?;

@@ -142,7 +142,7 @@ impl Answer {
     }
 
     fn text(&self, sink: &mut dyn Write, several: bool) -> io::Result<()> {
-        let shown = if self.max == 0 { self.lines.len() } else { self.lines.len().min(self.max) };
+        let shown = self.lines.len().min(self.max);
         for line in &self.lines[..shown] {
             writeln!(sink, "{}[{}] {}", line.severity.name(), line.code, line.message)?;
             writeln!(sink, "  at {}", At(&line.first))?;

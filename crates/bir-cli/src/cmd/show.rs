@@ -68,7 +68,7 @@ impl Opts {
         subjects.truncate(most);
         let shown = bir_view::show::show(module, &subjects, &ShowOptions { limit: self.limit });
         let paint = self.output.paint(context);
-        self.output.create()?.write_with(|sink| {
+        self.output.create()?.write_as(context, |sink| {
             for (i, each) in shown.iter().enumerate() {
                 match context.format {
                     Format::Text => {
@@ -106,7 +106,7 @@ impl Opts {
         let most = if self.max == 0 { usize::MAX } else { self.max };
         let left = shown.len().saturating_sub(most);
         shown.truncate(most);
-        self.output.create()?.write_with(|sink| {
+        self.output.create()?.write_as(context, |sink| {
             for (i, each) in shown.iter().enumerate() {
                 match context.format {
                     Format::Text => write!(sink, "{}{each}", if i == 0 { "" } else { "\n" })?,

@@ -43,7 +43,7 @@ impl Opts {
         context.oddities(&input.name, input.text(), &loaded.oddities, false);
         let tensors = if self.top == 0 { usize::MAX } else { self.top };
         let stats = bir_view::stats::stats(&loaded.module, tensors);
-        self.output.create()?.write_with(|sink| match context.format {
+        self.output.create()?.write_as(context, |sink| match context.format {
             Format::Text => write!(sink, "{}", stats.text(self.top)),
             Format::Json => {
                 serde_json::to_writer_pretty(&mut *sink, &stats)?;
@@ -59,7 +59,7 @@ impl Opts {
     fn package(&self, input: &Input, context: &Context) -> Result<Status> {
         let Loaded { package, program, generation } = package::load(input, context)?;
         let stats = neff_words::view::stats(&package, &program, generation);
-        self.output.create()?.write_with(|sink| match context.format {
+        self.output.create()?.write_as(context, |sink| match context.format {
             Format::Text => write!(sink, "{}", stats.text(self.top)),
             _ => {
                 serde_json::to_writer_pretty(&mut *sink, &stats)?;

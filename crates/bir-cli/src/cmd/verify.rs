@@ -46,9 +46,9 @@ pub(crate) struct Opts {
     /// Uncertain rules give errors too
     #[arg(long)]
     strict: bool,
-    /// Show at most N findings, the worst first; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    max: usize,
+    /// Show at most N findings, the worst first; 0 for all. 100 unless given, but all in JSON and SARIF
+    #[arg(long, value_name = "N")]
+    max: Option<usize>,
     /// Check only this rule, or family such as PART; may be given several times
     #[arg(long, value_name = "RULE", value_parser = rules)]
     only: Vec<Rules>,
@@ -149,11 +149,11 @@ impl Opts {
             true => Status::Found,
             false => Status::Clean,
         };
-        self.output.create()?.write_with(|sink| {
+        self.output.create()?.write_as(context, |sink| {
             let mut all = Vec::new();
             for (which, outcome) in &outcomes {
                 let sources = Sources::new(&inputs[which.clone()], &loaded[which.clone()]);
-                let (chosen, hidden) = self.choose(&outcome.findings);
+                let (chosen, hidden) = self.choose(&outcome.findings, context.form());
                 let shown = sources.show(&chosen);
                 match context.form() {
                     _ if self.vendor_text => findings::vendor(sink, &shown, &sources)?,
@@ -228,15 +228,16 @@ impl Opts {
     }
 
     /// The findings to show, in document order: when there are too many, the worst; and how many are not shown.
-    fn choose(&self, findings: &[Diagnostic]) -> (Vec<Diagnostic>, usize) {
-        if self.max == 0 || findings.len() <= self.max {
+    fn choose(&self, findings: &[Diagnostic], form: Form) -> (Vec<Diagnostic>, usize) {
+        let max = findings::most(self.max, form);
+        if findings.len() <= max {
             return (findings.to_vec(), 0);
         }
         let mut order: Vec<usize> = (0..findings.len()).collect();
         order.sort_by_key(|at| std::cmp::Reverse(findings[*at].severity));
-        order.truncate(self.max);
+        order.truncate(max);
         order.sort_unstable();
-        (order.into_iter().map(|at| findings[at].clone()).collect(), findings.len() - self.max)
+        (order.into_iter().map(|at| findings[at].clone()).collect(), findings.len() - max)
     }
 }
 

@@ -5,7 +5,7 @@ use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
 use bir::geometry::lattice::Overlap;
 use bir::geometry::{Footprint, Footprints, Space, transfers};
-use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref};
+use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
 use bir::op_info::{Family, OpInfo};
 use bir::ops::GroupResetSemaphores;
 use bir::{Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
@@ -466,7 +466,9 @@ impl<'m> Filler<'_, 'm> {
             self.sync(block, op);
             for (_, descriptor) in transfers(module, inst).filter(|(of, _)| *of == block) {
                 self.touch(descriptor);
-                self.stepped(descriptor, op, Some(TransferId(self.filled.transfers.len() as u32)));
+                let transfer = TransferId(self.filled.transfers.len() as u32);
+                self.stepped(descriptor, op, Some(transfer));
+                self.unresolved(descriptor, Party { transfer: Some(transfer), ..Party::of(op.0) });
             }
             let name =
                 Some(module[block].name).filter(|name| *name != Sym::EMPTY).map(|name| self.name(name));
@@ -606,9 +608,48 @@ impl<'m> Filler<'_, 'm> {
                 self.local("ORD015", *severity, party, None, detail);
             }
         }
+        self.unresolved(inst, Party::of(op.0));
         if opcode.contains("DMA") {
             let own = is_async(of).then_some(TransferId(self.filled.transfers.len() as u32));
             self.stepped(inst, op, own);
+        }
+    }
+
+    /// Names that nothing has: what is touched, or which counts a queue has, is not known then. A dependency orders
+    /// nothing by itself, so it is only told. spec: cli, Decided
+    fn unresolved(&mut self, inst: InstId, party: Party) {
+        fn missing<T: Id>(reference: Option<Ref<T>>) -> Option<Sym> {
+            match reference?.target() {
+                Target::Missing(name) => Some(name),
+                Target::Found(_) => None,
+            }
+        }
+        let module = self.module;
+        let of = &module[inst];
+        let queue = match &of.op {
+            Op::DMATrigger(trigger) => trigger.queue,
+            _ => queue_ref(of),
+        };
+        let text = |name: Sym| module.str(name);
+        let mut details: SmallVec<[(&'static str, String); 1]> = SmallVec::new();
+        for (list, index, argument) in of.operands() {
+            let memory = missing(argument.location()).or_else(|| missing(argument.location_set()));
+            let what = match (memory, missing(argument.register())) {
+                (Some(name), _) => format!("memory location {}", text(name)),
+                (None, Some(name)) => format!("register {}", text(name)),
+                (None, None) => continue,
+            };
+            details.push(("ORD003", format!("{}[{index}] is of {what}, which is not there", list.key())));
+        }
+        if let Some(name) = missing(queue) {
+            details.push(("ORD003", format!("runs on queue {}, which is not there", text(name))));
+        }
+        for edge in &of.rare().missing_edges {
+            details.push(("ORD021", format!("depends on {}, which is not there", text(edge.name))));
+        }
+        for (code, detail) in details {
+            let severity = if code == "ORD003" { Severity::Warning } else { Severity::Note };
+            self.local(code, severity, party, None, detail);
         }
     }
 
@@ -671,7 +712,11 @@ fn is_async(inst: &Instruction) -> bool {
 
 /// The queue that an instruction names.
 fn queue_of(inst: &Instruction) -> Option<BirQueue> {
-    let queue = match &inst.op {
+    queue_ref(inst).and_then(Ref::id)
+}
+
+fn queue_ref(inst: &Instruction) -> Option<Ref<BirQueue>> {
+    match &inst.op {
         Op::DMA(op) => op.queue,
         Op::DMACopy(op) => op.queue,
         Op::Load(op) => op.queue,
@@ -687,6 +732,5 @@ fn queue_of(inst: &Instruction) -> Option<BirQueue> {
         Op::CollectiveSend(op) => op.queue,
         Op::CollectiveRecv(op) => op.queue,
         _ => None,
-    };
-    queue.and_then(Ref::id)
+    }
 }

@@ -48,8 +48,8 @@ impl<'a, 'p> Repairs<'a, 'p> {
         none
     }
 
-    /// The wait of a node for what a row adds to a counter, when no other updates can bring the count there and
-    /// those that need not wait for the waiter do bring it there.
+    /// The wait of a node for what a row adds to a counter, when no other updates can bring the count there, and what
+    /// comes before the row does bring it there with it.
     fn wait(&mut self, row: u32, counter: Option<CounterId>, waiting: u32, from: Party) -> Option<Repair> {
         let (counter, ordered) = (counter?, self.ordered);
         let events = ordered.logs.of(counter.index());
@@ -65,23 +65,24 @@ impl<'a, 'p> Repairs<'a, 'p> {
             return None;
         }
         let before = start.map_or(0, |start| events[start].value);
-        // Without the row, and without the waiter.
-        let (mut without, mut most) = (before, before);
+        // The most that there can be without the row and the waiter, and what is there for sure before the row.
+        let (mut without, mut sure) = (before, before);
         for event in &events[start.map_or(0, |start| start + 1)..end.unwrap_or(events.len())] {
             match event.kind {
                 EventKind::Add => {}
                 EventKind::Sub => return None,
                 _ => continue,
             }
-            if event.node != waiting && !ordered.precedes(waiting, event.node) {
-                most += event.value;
-                if event.row != row && !ordered.precedes(row, event.node) {
-                    without += event.value;
-                }
+            let is_after = |row: u32| ordered.precedes(row, event.node);
+            if event.row != row && event.node != waiting && !is_after(row) && !is_after(waiting) {
+                without += event.value;
+            }
+            if ordered.precedes(event.row, events[at].node) {
+                sure += event.value;
             }
         }
         let value = without + events[at].value;
         let waiter = Party { transfer: None, ..ordered.party(waiting) };
-        (value <= most).then_some(Repair::Wait { waiter, counter, value, from })
+        (value <= sure + events[at].value).then_some(Repair::Wait { waiter, counter, value, from })
     }
 }

@@ -150,7 +150,7 @@ fn in_sb(cx: &Cx<'_>, id: LocId, loc: &MemoryLocation, out: &mut Findings<'_>) {
         let why = format!("ends at byte {end} of partitions of {} bytes", target.sb_partition_bytes);
         out.report(ALLOC_01, place, out_of_bound(cx, id, why))
             .vendor("", vendor)
-            .help(format!("place it at byte {} or lower", target.sb_partition_bytes.saturating_sub(bytes)));
+            .help(format!("place it at byte {} or lower", target.sb_usable_bytes().saturating_sub(bytes)));
     } else if end > target.sb_usable_bytes() {
         let message = format!(
             "{} ends at byte {end}; kernels have {} bytes of a partition, the rest is reserved",

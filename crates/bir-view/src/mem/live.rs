@@ -285,7 +285,7 @@ impl<'m> Gatherer<'m> {
         let positions = self.program.order.len() as u32;
         let swept = sweep::sweep(rects, partitions, positions);
         let at = |position: u32| self.program.order.get(position as usize).copied();
-        let mut peak = swept.peak(whole);
+        let mut peak = swept.peak(bytes);
         peak.at = (peak.bytes > 0).then(|| at(peak.position)).flatten().map(|inst| self.program.at(inst));
         let region = |name: String, partitions: [u64; 2], bytes: [u64; 2], peak: u64, position: u32| Region {
             instruction: (peak > 0)
@@ -353,13 +353,12 @@ impl<'m> Gatherer<'m> {
 
     fn moment(&self, space: Space, rects: &[Rect], position: u32) -> MomentSpace {
         let (partitions, bytes) = self.size(space);
-        let whole = if space == Space::Sb { Some(self.target.sb_partition_bytes) } else { bytes };
         let mut live: Vec<&Rect> =
             rects.iter().filter(|rect| rect.live[0] <= position && position <= rect.live[1]).collect();
         live.sort_by_key(|rect| (rect.bytes, rect.partitions, rect.index));
         let now: Vec<Rect> = live.iter().map(|rect| Rect { live: [0, 0], ..**rect }).collect();
         let swept = sweep::sweep(&now, partitions, 1);
-        let peak = swept.peak(whole);
+        let peak = swept.peak(bytes);
         MomentSpace {
             space: space.name(),
             used: peak.bytes,

@@ -152,12 +152,12 @@ impl<'a> Cover<'a> {
 }
 
 impl Swept {
-    /// The worst moment of all partitions, with the bytes that are free then up to the size of the memory.
-    pub(super) fn peak(&self, whole: Option<u64>) -> Peak {
+    /// The worst moment of all partitions, with the bytes that are free then up to the end of what can be used.
+    pub(super) fn peak(&self, usable: Option<u64>) -> Peak {
         let worst = self.classes.iter().min_by_key(|class| (std::cmp::Reverse(class.peak), class.partitions));
         let Some(worst) = worst.filter(|class| class.peak > 0) else {
-            let free: Vec<[u64; 2]> = whole.map(|whole| [0, whole]).into_iter().collect();
-            return Peak { largest_free: whole.unwrap_or(0), free, ..Peak::default() };
+            let free: Vec<[u64; 2]> = usable.map(|usable| [0, usable]).into_iter().collect();
+            return Peak { largest_free: usable.unwrap_or(0), free, ..Peak::default() };
         };
         let mut partitions = worst.partitions;
         for class in &self.classes {
@@ -175,13 +175,14 @@ impl Swept {
         let mut free = Vec::new();
         let mut end = 0;
         for bytes in used {
-            if bytes[0] > end {
-                free.push([end, bytes[0]]);
+            let start = usable.map_or(bytes[0], |usable| bytes[0].min(usable));
+            if start > end {
+                free.push([end, start]);
             }
             end = end.max(bytes[1]);
         }
-        if let Some(whole) = whole.filter(|whole| *whole > end) {
-            free.push([end, whole]);
+        if let Some(usable) = usable.filter(|usable| *usable > end) {
+            free.push([end, usable]);
         }
         let largest_free = free.iter().map(|[a, b]| b - a).max().unwrap_or(0);
         Peak { bytes: worst.peak, position: worst.position, at: None, partitions, free, largest_free }

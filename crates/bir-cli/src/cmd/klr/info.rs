@@ -36,7 +36,7 @@ impl Opts {
             let json = json!({"type": name, "bytes": bytes, "schema": schema});
             (text, serde_json::to_string_pretty(&json))
         };
-        self.output.create()?.write_with(|sink| match context.format {
+        self.output.create()?.write_as(context, |sink| match context.format {
             Format::Text => sink.write_all(text.as_bytes()),
             Format::Json => writeln!(sink, "{}", json?),
         })?;

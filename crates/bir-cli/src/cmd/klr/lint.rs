@@ -8,6 +8,7 @@ use klr::{Arena, Note};
 use serde_json::json;
 
 use super::{Reading, Status, say_notes};
+use crate::findings::counted;
 use crate::output::OutputOpt;
 use crate::report::{Context, Format, Result};
 
@@ -44,7 +45,7 @@ fn deny(what: &str) -> Result<String, String> {
 impl Opts {
     pub(super) fn run(&self, context: &Context) -> Result<Status> {
         if self.rules {
-            self.output.create()?.write_with(|sink| list_rules(context.format, sink))?;
+            self.output.create()?.write_as(context, |sink| list_rules(context.format, sink))?;
             return Ok(Status::Clean);
         }
         let input = self.reading.open(context)?;
@@ -57,7 +58,7 @@ impl Opts {
         if self.reading.ty.ty.is_none() {
             let read = self.reading.file(&input, &arena, context)?;
             lenient(&read.notes);
-            self.output.create()?.write_with(|sink| {
+            self.output.create()?.write_as(context, |sink| {
                 let mut written = Ok(());
                 klr::lint::lint_with(&read.value, &mut |finding| {
                     if written.is_ok() {
@@ -70,7 +71,7 @@ impl Opts {
         } else {
             let read = self.reading.tree(&input, &arena, context)?;
             lenient(&read.notes);
-            self.output.create()?.write_with(|sink| {
+            self.output.create()?.write_as(context, |sink| {
                 for finding in klr::lint::lint_value(read.value) {
                     self.show(&finding, &input.name, context, &mut counts, sink)?;
                 }
@@ -128,17 +129,15 @@ impl Counts {
         let Counts { errors, warnings, by_code } = self;
         match format {
             Format::Text if by_code.is_empty() => Ok(()),
-            Format::Text => writeln!(sink, "{}, {}", count(*errors, "error"), count(*warnings, "warning")),
+            Format::Text => {
+                writeln!(sink, "{}, {}", counted(*errors, "error"), counted(*warnings, "warning"))
+            }
             Format::Json => {
                 let summary = json!({"errors": errors, "warnings": warnings, "by_code": by_code});
                 writeln!(sink, "{}", json!({ "summary": summary }))
             }
         }
     }
-}
-
-fn count(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 fn list_rules(format: Format, sink: &mut dyn Write) -> io::Result<()> {

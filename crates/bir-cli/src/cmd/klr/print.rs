@@ -66,10 +66,15 @@ impl Opts {
         let read = self.reading.tree(&input, &arena, context)?;
         say_notes(&input, &read.notes, context);
         let _progress = context.progress("printing".into());
-        self.output.create()?.write_with(|sink| match (self.klr_compat, self.sexp) {
-            (true, _) => klr::print::write_compat(read.value, sink),
-            (_, true) => writeln!(sink, "{}", klr::print::sexp(read.value)),
-            _ => klr::print::write_readable(read.value, sink),
+        if self.klr_compat {
+            // Byte for byte what the reference prints.
+            self.output.create()?.write_with(|sink| klr::print::write_compat(read.value, sink))?;
+            std::mem::forget(arena);
+            return Ok(Status::Clean);
+        }
+        self.output.create()?.write_as(context, |sink| match self.sexp {
+            true => writeln!(sink, "{}", klr::print::sexp(read.value)),
+            false => klr::print::write_readable(read.value, sink),
         })?;
         // The program ends here; giving the memory back would only take time.
         std::mem::forget(arena);

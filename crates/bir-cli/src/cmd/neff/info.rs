@@ -32,7 +32,7 @@ impl Opts {
         if container.header.is_some() && !info.payload.hash_ok {
             context.hint(&format!("{}: the digest in the header is not that of the payload", input.name));
         }
-        self.output.create()?.write_with(|sink| match context.format {
+        self.output.create()?.write_as(context, |sink| match context.format {
             Format::Text => write!(sink, "{info}"),
             Format::Json => {
                 serde_json::to_writer_pretty(&mut *sink, &info)?;

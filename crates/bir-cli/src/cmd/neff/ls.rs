@@ -53,7 +53,7 @@ impl Opts {
         };
         context.findings(&input.name, &package.findings);
         let wanted = |kind| self.kind.is_empty() || self.kind.contains(&kind);
-        self.output.create()?.write_with(|sink| {
+        self.output.create()?.write_as(context, |sink| {
             for member in package.members.iter().filter(|member| wanted(member.kind)) {
                 match context.format {
                     Format::Text => {
@@ -82,7 +82,7 @@ impl Opts {
         let limits = limits();
         let mut archive =
             Archive::new(container.payload, &limits).map_err(|error| fault(&input.name, &error))?;
-        self.output.create()?.write_with(|sink| {
+        self.output.create()?.write_as(context, |sink| {
             while let Ok(Some(entry)) = archive.next() {
                 line(sink, context, &entry)?;
             }
