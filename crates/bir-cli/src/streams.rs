@@ -301,15 +301,24 @@ fn words(file: String, stem: Option<&str>, reader: Box<dyn Read>) -> Result<Stre
 fn sniff(reader: Box<dyn Read>) -> io::Result<(Kind, Box<dyn Read>)> {
     let (start, reader) = peek(reader)?;
     let kind = match Kind::of(&start) {
-        // A short stream, or one that ends inside a word, may look like text.
-        Kind::Json
-            if start.is_empty() || start.get(1).is_some_and(|length| matches!(length, 0x10 | 0x11)) =>
-        {
-            Kind::Words
-        }
+        // What has bytes that no text has are words, whatever they begin with.
+        Kind::Json if start.is_empty() || !is_text(&start) => Kind::Words,
         kind => kind,
     };
     Ok((kind, reader))
+}
+
+/// Whether the start of a file is text.
+fn is_text(start: &[u8]) -> bool {
+    let text = match std::str::from_utf8(start) {
+        Ok(text) => text,
+        // A character may go on behind the start.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&start[..error.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    !text.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\r' | '\n'))
 }
 
 /// The first bytes of a reader, and all of it.

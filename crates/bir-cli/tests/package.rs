@@ -152,6 +152,30 @@ fn words_of_packages_come_apart_and_back() {
     }
 }
 
+/// Whatever the bytes are, as long as they are no text.
+#[test]
+fn any_bytes_come_back_from_their_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    // An extension word that follows nothing; words without an opcode; what looks like text at first; a cut word.
+    let mut state = 1u64;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 56) as u8
+    });
+    let noise: Vec<u8> = noise.take(64 * 50 + 7).collect();
+    for bytes in
+        [vec![0xDA; 64], vec![0xFF; 130], [b"{\"".as_slice(), &[0; 62]].concat(), vec![0xA4, 0x10], noise]
+    {
+        std::fs::write(at("words.bin"), &bytes).unwrap();
+        for target in ["trn1", "trn2", "trn3"] {
+            std::fs::write(at("words.asm"), bir(&["objdump", "--target", target], &at("words.bin"))).unwrap();
+            bir(&["asm", "-o", at("again.bin").to_str().unwrap()], &at("words.asm"));
+            assert!(std::fs::read(at("again.bin")).unwrap() == bytes, "{target} {:?}", &bytes[..2]);
+        }
+    }
+}
+
 /// The sample package for one core with other streams, and without debug members.
 fn package_of(streams: &HashMap<&str, Vec<u8>>, path: &Path) {
     let mut members = sample::members(1);

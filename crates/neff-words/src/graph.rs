@@ -248,10 +248,8 @@ fn cut(graph: &mut Graph, depth: usize) {
         }
     }
     let mut place = vec![None; kept.len()];
-    let mut count = 0;
-    for (place, kept) in place.iter_mut().zip(&kept).filter(|(_, kept)| **kept) {
-        *place = kept.then_some(count);
-        count += 1;
+    for (count, (place, _)) in place.iter_mut().zip(&kept).filter(|(_, kept)| **kept).enumerate() {
+        *place = Some(count);
     }
     let mut is_kept = kept.into_iter();
     graph.nodes.retain(|_| is_kept.next().unwrap_or(false));
