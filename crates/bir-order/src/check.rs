@@ -3,6 +3,7 @@
 mod carried;
 mod groups;
 mod repairs;
+mod unknown;
 mod waits;
 
 use bir::diag::Severity;
@@ -18,6 +19,7 @@ use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
 use crate::trace::{self, Run, Trace};
 use repairs::Repairs;
+use unknown::UnknownWaits;
 
 /// What is checked, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -305,7 +307,10 @@ impl Checker<'_> {
             finding.counter = Some(CounterId(*counter));
             self.say(finding);
         }
-        for (row, reset, counter) in order.reset_races.iter().filter(|(row, _, _)| known(*row)) {
+        // An operation makes its own updates one after the other.
+        let apart = |row: u32, reset: u32| ordered.node_of(row) != ordered.node_of(reset);
+        let races = order.reset_races.iter().filter(|(row, reset, _)| known(*row) && apart(*row, *reset));
+        for (row, reset, counter) in races {
             let mut finding = plain("ORD018", Severity::Error, ordered.party(*row));
             finding.second = Some(ordered.party(*reset));
             finding.counter = Some(CounterId(*counter));
@@ -347,6 +352,7 @@ impl Checker<'_> {
         // the wait.
         let bad_waits = in_loops && self.findings.iter().any(|f| matches!(f.code, "ORD008" | "ORD009"));
         let mut repairs = Repairs::new(ordered);
+        let mut unknown = UnknownWaits::new(ordered);
         for (earlier, later, overlap) in unordered.pairs {
             let within = |touch: Touch| !trace.visit(touch.node).iterations.is_empty();
             if bad_waits && !(within(earlier) && within(later)) {
@@ -362,7 +368,10 @@ impl Checker<'_> {
                 }
             }
             let hoped =
-                hopeful.as_ref().is_some_and(|order| order.clocks.precedes(earlier.row, streams, rank));
+                hopeful.as_ref().is_some_and(|order| order.clocks.precedes(earlier.row, streams, rank))
+                    || has_unknown
+                        && (unknown.may_order(ordered, earlier.row, later.node)
+                            || unknown.may_order(ordered, later.row, earlier.node));
             let undecided = hoped || unknown_from.is_some_and(|from| rank >= from);
             self.pair(ordered, earlier, later, overlap, (queue, undecided, in_loops), &mut repairs);
         }

@@ -55,13 +55,7 @@ impl Opts {
                     .iter()
                     .map(|part| json!({ "label": part.label, "text": part.text }))
                     .collect();
-                let mut line = json!({ "code": topic.id, "title": topic.title, "parts": parts });
-                // Each part by its name as well, for programs that want one.
-                for part in &topic.parts {
-                    if line.get(part.label).is_none() {
-                        line[part.label] = json!(part.text);
-                    }
-                }
+                let line = json!({ "code": topic.id, "title": topic.title, "parts": parts });
                 writeln!(sink, "{line}")
             }),
         })?;

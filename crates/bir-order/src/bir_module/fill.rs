@@ -4,7 +4,7 @@
 use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
 use bir::geometry::lattice::Overlap;
-use bir::geometry::{Footprint, Footprints, Space, transfers};
+use bir::geometry::{Footprint, Footprints, Progression, Space, transfers};
 use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
 use bir::op_info::{Family, OpInfo};
 use bir::ops::GroupResetSemaphores;
@@ -205,12 +205,22 @@ impl<'m> Filler<'_, 'm> {
                 let of = &module[inst];
                 if !of.body().is_empty() && !matches!(of.op, Op::DMABlock(_)) {
                     self.instruction(inst);
+                    let runs = match &of.op {
+                        Op::Loop(op) => op.loop_axis.as_deref().and_then(Progression::of_loop),
+                        _ => None,
+                    };
+                    let runs = runs.map(|axis| axis.count);
+                    if runs == Some(0) {
+                        continue;
+                    }
                     self.end(Ends { falls_through: true, ..Ends::default() });
                     let first = BlockId(self.filled.program.blocks.len() as u32);
                     self.blocks(of.body(), depth, starts)?;
-                    // The body runs again after its last block.
+                    // The body runs again after its last block, unless it is known to run once.
                     if let Some((_, last)) = self.pending.last_mut() {
-                        last.known.push(first);
+                        if runs != Some(1) {
+                            last.known.push(first);
+                        }
                         last.falls_through = true;
                     }
                     self.begin(block);
@@ -544,6 +554,11 @@ impl<'m> Filler<'_, 'm> {
                 WaitMode::EvtSetThenClear => Need::Take,
                 _ if event => Need::Take,
                 WaitMode::SemGeReg => Need::Unknown,
+                WaitMode::Other(mode) => {
+                    let detail = format!("waits in the mode {}, which is not known", module.str(mode));
+                    self.local("ORD003", Severity::Warning, Party::of(op.0), None, detail);
+                    Need::Unknown
+                }
                 _ => Need::AtLeast(i64::from(wait.wait_value.unwrap_or(0))),
             };
             let from = wait.from.filter(|name| *name != Sym::EMPTY).map(|name| self.name(name));
@@ -567,6 +582,10 @@ impl<'m> Filler<'_, 'm> {
             if is_step && value != 1 {
                 let detail = format!("counts semaphore {id} by {value}, where only 1 is possible");
                 self.local("ORD017", Severity::Error, Party::of(op.0), None, detail);
+            }
+            if let UpdateMode::Other(mode) = update.update_mode {
+                let detail = format!("updates in the mode {}, which is not known", module.str(mode));
+                self.local("ORD003", Severity::Warning, Party::of(op.0), None, detail);
             }
             let change = match update.update_mode {
                 _ if event => Change::Set,
