@@ -62,6 +62,18 @@ impl<'c> Findings<'c> {
         Finding(self.kept.last_mut())
     }
 
+    /// Takes all that was found so far.
+    pub(crate) fn take(&mut self) -> Vec<Diagnostic> {
+        std::mem::take(&mut self.kept)
+    }
+
+    /// Puts back what was taken: before what was found since, and behind it.
+    pub(crate) fn put(&mut self, mut before: Vec<Diagnostic>, mut behind: Vec<Diagnostic>) {
+        before.append(&mut self.kept);
+        before.append(&mut behind);
+        self.kept = before;
+    }
+
     fn fold(&mut self) {
         fold(self.cx.module, &mut self.kept);
         self.fold_at = (self.kept.len() * 2).max(4096);

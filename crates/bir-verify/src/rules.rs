@@ -58,11 +58,12 @@ mod vector;
 use bir::Module;
 use bir::diag::Diagnostic;
 use bir::enums::InstructionType;
-use bir::ids::{BlockId, FuncId};
+use bir::ids::FuncId;
 
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::rule::{OpSet, RuleId};
+use crate::survey::Seen;
 use crate::view::{Inst, Operand, Unit};
 
 /// A row of the table of checks.
@@ -95,7 +96,7 @@ pub(crate) enum Run {
     /// For each function.
     Function(fn(&Cx<'_>, FuncId, &mut Findings<'_>)),
     /// For each block: of functions, of bodies, of queues.
-    Block(fn(&Cx<'_>, BlockId, &mut Findings<'_>)),
+    Block(fn(&Cx<'_>, &Seen, &mut Findings<'_>)),
     /// For each instruction of the ops.
     Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
     /// For each operand of instructions of the ops.
@@ -116,10 +117,7 @@ impl Check {
         Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Function(run) }
     }
 
-    pub(crate) const fn block(
-        rules: &'static [RuleId],
-        run: fn(&Cx<'_>, BlockId, &mut Findings<'_>),
-    ) -> Check {
+    pub(crate) const fn block(rules: &'static [RuleId], run: fn(&Cx<'_>, &Seen, &mut Findings<'_>)) -> Check {
         Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Block(run) }
     }
 

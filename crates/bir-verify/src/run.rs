@@ -18,6 +18,7 @@ use crate::options::Options;
 use crate::rule::{Checkable, Layer, OpSet, RuleId};
 use crate::rules::{Check, Needs, Run, checks, implemented};
 use crate::starts::Starts;
+use crate::survey::Seen;
 use crate::view::{Inst, Operand, Unit};
 
 /// What was found.
@@ -245,7 +246,7 @@ fn blocks(cx: &Cx<'_>, holder: Holder, function: Option<FuncId>, mut task: Task,
 /// The checks of functions and blocks, and those of each op.
 struct Dispatch {
     of_functions: Vec<fn(&Cx<'_>, FuncId, &mut Findings<'_>)>,
-    of_blocks: Vec<fn(&Cx<'_>, BlockId, &mut Findings<'_>)>,
+    of_blocks: Vec<fn(&Cx<'_>, &Seen, &mut Findings<'_>)>,
     /// By ordinal of the op; past the last one for unknown ops.
     by_op: Vec<OfOp>,
 }
@@ -304,7 +305,8 @@ impl Dispatch {
     }
 
     fn block(&self, cx: &Cx<'_>, block: BlockId, function: Option<FuncId>, findings: &mut Findings<'_>) {
-        self.of_blocks.iter().for_each(|run| run(cx, block, findings));
+        let before = findings.take();
+        let mut seen = Seen::new(cx, block);
         let axes = LoopAxes::around(cx.module, block);
         let starts = RefCell::new(Starts::new(cx.module, block));
         let mut operands = Vec::new();
@@ -313,6 +315,7 @@ impl Dispatch {
             let of_op = self.by_op.get(op).or(self.by_op.last()).expect("one for unknown ops");
             let inst = Inst::new(cx, inst, of_op.unit, (&axes, &starts), function, operands);
             cx.notes.see(cx, &inst);
+            seen.see(&inst);
             let has = usize::from(!inst.operands.is_empty()) + 2 * usize::from(inst.inst.sync_info.is_some());
             for check in &of_op.checks[has] {
                 match check {
@@ -325,5 +328,9 @@ impl Dispatch {
             operands = inst.operands;
             operands.clear();
         }
+        // These see what the instructions have together, and stand before them.
+        let of_insts = findings.take();
+        self.of_blocks.iter().for_each(|run| run(cx, &seen, findings));
+        findings.put(before, of_insts);
     }
 }

@@ -10,7 +10,7 @@ use bir::op_info::OpInfo;
 use bir::{Argument, Holder, Module, OpenEnum, OperandList, Sym};
 
 use crate::context::Cx;
-use crate::view::Inst;
+use crate::view::{Inst, Operand};
 
 /// Ops besides calls and those that end a block for whose instructions checks look.
 const NOTABLE: &[It] = &[
@@ -42,6 +42,8 @@ pub(crate) fn is_terminator(op: It) -> bool {
 pub(crate) struct Survey {
     /// Whether there are instructions of an op, by ordinal.
     ops: Vec<bool>,
+    /// Whether instructions of an op are notable, by ordinal.
+    notable_ops: Vec<bool>,
     /// Instructions of [`NOTABLE`] ops, calls, and those that end a block, in document order.
     notable: Vec<InstId>,
     /// Where those of a function start and end, by its id.
@@ -70,6 +72,7 @@ impl Survey {
         }
         let mut survey = Survey {
             ops: vec![false; OpInfo::all().len()],
+            notable_ops,
             notable: Vec::new(),
             of_function: vec![(0, 0); module.func_ids().len()],
             by_block: Vec::new(),
@@ -89,7 +92,7 @@ impl Survey {
                     && op < survey.ops.len()
                 {
                     survey.ops[op] = true;
-                    if notable_ops[op] {
+                    if survey.notable_ops[op] {
                         survey.notable.push(id);
                     }
                 }
@@ -158,6 +161,11 @@ impl Survey {
         &self.ops
     }
 
+    /// Whether the instructions of an op are notable.
+    fn is_notable(&self, op: It) -> bool {
+        op.ordinal().is_some_and(|op| self.notable_ops.get(op as usize) == Some(&true))
+    }
+
     /// Notable instructions of the module, in document order.
     pub(crate) fn notable(&self) -> &[InstId] {
         &self.notable
@@ -224,6 +232,8 @@ pub(crate) struct Notes {
     homes: Vec<AtomicU32>,
     /// Whether several blocks may use one register.
     pub(crate) crosses_blocks: Mark,
+    /// Whether an instruction that is not notable uses a register.
+    pub(crate) has_other_registers: Mark,
     /// Whether an operand is symbolic.
     pub(crate) is_symbolic: Mark,
     /// Whether an instruction depends on one behind the end of a block.
@@ -261,6 +271,7 @@ impl Notes {
             written: marks(),
             homes: (0..module.reg_ids().len()).map(|_| AtomicU32::new(0)).collect(),
             crosses_blocks: Mark::default(),
+            has_other_registers: Mark::default(),
             is_symbolic: Mark::default(),
             needs_behind_end: Mark::default(),
             needs_branch: Mark::default(),
@@ -281,7 +292,7 @@ impl Notes {
             match operand.argument {
                 Argument::SymbolicAp(_) | Argument::SymbolicImmValue(_) => self.is_symbolic.set(),
                 Argument::RegisterAp(_) | Argument::RegisterAccess(_) => {
-                    self.register(inst, operand.argument)
+                    self.register(cx, inst, operand.argument)
                 }
                 _ => {}
             }
@@ -292,8 +303,11 @@ impl Notes {
         }
     }
 
-    fn register(&self, inst: &Inst<'_>, argument: &Argument) {
+    fn register(&self, cx: &Cx<'_>, inst: &Inst<'_>, argument: &Argument) {
         let Some(reg) = argument.register().and_then(|reg| reg.id()) else { return };
+        if !cx.survey.is_notable(inst.opcode) {
+            self.has_other_registers.set();
+        }
         let block = inst.inst.block.index() as u32 + 1;
         match self.homes[reg.index()].compare_exchange(0, block, Relaxed, Relaxed) {
             Err(home) if home != block => self.crosses_blocks.set(),
@@ -326,5 +340,62 @@ impl Notes {
     /// Whether something writes a set.
     pub(crate) fn is_written(&self, set: SetId) -> bool {
         self.written[set.index()].load(Relaxed)
+    }
+}
+
+/// What the instructions of a block have together: what its own checks look at, once all were looked at.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) block: BlockId,
+    /// Whether an instruction may depend on one that stands behind it.
+    pub(crate) forward: bool,
+    /// Instructions that may write PSUM, up to the first that has a body or is a call.
+    pub(crate) psum_writers: Vec<InstId>,
+    /// The matrix products.
+    pub(crate) matmuls: Vec<InstId>,
+    /// Where that first instruction is.
+    end: Option<InstId>,
+    is_behind: bool,
+    first: usize,
+    len: usize,
+    count: usize,
+}
+
+impl Seen {
+    pub(crate) fn new(cx: &Cx<'_>, block: BlockId) -> Seen {
+        let leaves = |inst: &&InstId| {
+            let inst = &cx.module[**inst];
+            !inst.body().is_empty() || inst.opcode().is_a(It::Call)
+        };
+        let list = &cx.module[block].instructions;
+        Seen {
+            block,
+            forward: false,
+            psum_writers: Vec::new(),
+            matmuls: Vec::new(),
+            end: cx.survey.notable_in(block).iter().find(leaves).copied(),
+            is_behind: false,
+            first: list.first().map_or(0, |first| first.index()),
+            len: list.len(),
+            count: 0,
+        }
+    }
+
+    /// Looks at the next instruction.
+    pub(crate) fn see(&mut self, inst: &Inst<'_>) {
+        let at = inst.id.index();
+        // Ids are neighbours in documents as they are read. Where they are not, nothing is known of positions.
+        self.forward |= at != self.first + self.count;
+        self.count += 1;
+        let behind = at + 1..self.first + self.len;
+        self.forward |= inst.inst.dependencies.iter().any(|edge| behind.contains(&edge.target().index()));
+        self.is_behind |= self.end == Some(inst.id);
+        let writes = |operand: &Operand<'_>| operand.list == OperandList::Outs && operand.may_be_psum();
+        if !self.is_behind && inst.operands.iter().any(writes) {
+            self.psum_writers.push(inst.id);
+        }
+        if matches!(inst.opcode, It::Matmult | It::MatmultSparse | It::MatmultMx) {
+            self.matmuls.push(inst.id);
+        }
     }
 }

@@ -296,6 +296,11 @@ impl<'m> Operand<'m> {
         self.memory == Some(MemoryType::PSUM)
     }
 
+    /// Whether it lies in PSUM, or in what is not known to be elsewhere.
+    pub(crate) fn may_be_psum(&self) -> bool {
+        self.loc_id.is_none() || self.is_psum()
+    }
+
     /// Whether it lies in device memory; inputs and outputs of the module do.
     pub(crate) fn is_dram(&self) -> bool {
         matches!(self.memory, Some(MemoryType::DRAM | MemoryType::Input | MemoryType::Output))

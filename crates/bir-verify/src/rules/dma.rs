@@ -15,6 +15,7 @@ use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
+use crate::survey::Seen;
 use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -370,7 +371,8 @@ fn dynamic_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn queue_instances(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+fn queue_instances(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+    let block = seen.block;
     let mut switched: HashMap<BlockId, InstId> = HashMap::new();
     for &id in cx.survey.notable_in(block) {
         let inst = &cx.module[id];

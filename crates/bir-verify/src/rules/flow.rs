@@ -12,7 +12,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::survey::is_terminator;
+use crate::survey::{Seen, is_terminator};
 use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -128,7 +128,8 @@ fn targets(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn terminator_last(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+fn terminator_last(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+    let block = seen.block;
     let list = &cx.module[block].instructions;
     let is_end = |inst: &&InstId| is_terminator(cx.module[**inst].opcode());
     let Some(first) = cx.survey.notable_in(block).iter().find(is_end) else { return };
@@ -205,7 +206,8 @@ fn compare_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn same_targets(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+fn same_targets(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+    let block = seen.block;
     let mut first: Option<(InstId, [Option<Ref<BlockId>>; 2])> = None;
     for id in cx.survey.notable_in(block).iter().copied() {
         let inst = &cx.module[id];
@@ -267,7 +269,8 @@ fn not_empty(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     }
 }
 
-fn ends_block(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+fn ends_block(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+    let block = seen.block;
     let Holder::Function(function) = cx.module[block].holder else { return };
     let last = cx.module[block].instructions.last();
     if let Some(last) = last.filter(|last| !is_terminator(cx.module[**last].opcode()))
@@ -278,7 +281,8 @@ fn ends_block(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
     }
 }
 
-fn one_each(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+fn one_each(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+    let block = seen.block;
     let ends: Vec<InstId> = cx
         .survey
         .notable_in(block)
@@ -395,7 +399,8 @@ fn alone(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     }
 }
 
-fn returns(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+fn returns(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+    let block = seen.block;
     let mut seen: HashMap<Option<u32>, InstId> = HashMap::new();
     for &id in cx.survey.notable_in(block) {
         if cx.module[id].opcode() == InstructionType::Return

@@ -7,7 +7,7 @@ use bir::diag::{Place, Severity};
 use bir::edges::{Edge, EdgeKind};
 use bir::expr::Expr;
 use bir::geometry::{Footprint, Overlap};
-use bir::ids::{BlockId, ExprId, FuncId, Id, InstId};
+use bir::ids::{ExprId, FuncId, Id, InstId};
 use bir::operands::Access;
 use bir::{Sym, Value};
 use hashbrown::HashMap;
@@ -17,6 +17,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::starts::{AccessStart, Accesses, Starts, accesses, share};
+use crate::survey::Seen;
 use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -268,24 +269,14 @@ fn needless(
 const WORK: u32 = 4096;
 
 /// DEP-02: dependencies within a block are acyclic.
-fn cycles(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
-    let list = &cx.module[block].instructions;
-    let Some(first) = list.first().map(|inst| inst.index()) else { return };
-    // Ids are neighbours in documents as they are read, and then positions follow from them.
-    let dense = list.iter().enumerate().all(|(at, inst)| inst.index() == first + at);
-    let position: HashMap<InstId, usize> =
-        if dense { HashMap::new() } else { list.iter().enumerate().map(|(at, inst)| (*inst, at)).collect() };
-    let at_of = |inst: InstId| match dense {
-        true => inst.index().checked_sub(first).filter(|at| *at < list.len()),
-        false => position.get(&inst).copied(),
-    };
+fn cycles(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
     // Programs are in order nearly always: only an edge forward in the list can close a cycle.
-    let forward = list.iter().enumerate().any(|(at, inst)| {
-        cx.module[*inst].dependencies.iter().any(|edge| at_of(edge.target()).is_some_and(|to| to > at))
-    });
-    if !forward {
+    if !seen.forward {
         return;
     }
+    let list = &cx.module[seen.block].instructions;
+    let position: HashMap<InstId, usize> = list.iter().enumerate().map(|(at, inst)| (*inst, at)).collect();
+    let at_of = |inst: InstId| position.get(&inst).copied();
     // Depth-first search with three states, without recursion.
     let mut state = vec![0u8; list.len()];
     for root in 0..list.len() {

@@ -16,6 +16,7 @@ use super::tile::columns;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
+use crate::survey::Seen;
 use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -73,10 +74,10 @@ fn fits(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<
 }
 
 /// PSUM-04: the matmuls of an accumulation group write one type.
-fn one_type(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
+fn one_type(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
     // By location and first byte of the result: who started the group, and its type.
     let mut groups = HashMap::<(usize, u64), (InstId, Dtype)>::new();
-    for id in &cx.module[block].instructions {
+    for &id in &seen.matmuls {
         let inst = &cx.module[id];
         let Some(keys) = Keys::of(&inst.op) else { continue };
         let Some(bir::Argument::PhysicalAp(output)) = inst.outs.first() else { continue };
@@ -152,17 +153,10 @@ struct Region<'m> {
 
 /// PSUM-03 in the straight line of a block, where it needs no order: a matmul that accumulates into a region that no
 /// matmul has started. Interleaved groups and other blocks are for the order command.
-fn accumulation(cx: &Cx<'_>, block: BlockId, out: &mut Findings<'_>) {
-    let leaves = |inst: &&InstId| {
-        let inst = &cx.module[**inst];
-        !inst.body().is_empty() || inst.opcode().is_a(bir::enums::InstructionType::Call)
-    };
-    let end = cx.survey.notable_in(block).iter().find(leaves).copied();
+fn accumulation(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+    let block = seen.block;
     let mut regions: Vec<Region<'_>> = Vec::new();
-    for id in &cx.module[block].instructions {
-        if Some(id) == end {
-            return;
-        }
+    for &id in &seen.psum_writers {
         let inst = &cx.module[id];
         // Outputs are always written.
         for (index, argument) in inst.outs.iter().enumerate() {

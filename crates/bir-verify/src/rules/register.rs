@@ -2,7 +2,7 @@
 
 use bir::diag::{Place, Severity};
 use bir::enums::{AluOpType, TensorKind};
-use bir::ids::{BlockId, FuncId, RegId};
+use bir::ids::{BlockId, FuncId, InstId, RegId};
 use bir::{Argument, Holder, Op, OpenEnum};
 use hashbrown::HashMap;
 
@@ -133,7 +133,11 @@ fn stays(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     let mut homes: HashMap<RegId, BlockId> = HashMap::new();
     let mut crossing: Option<(RegId, Place)> = None;
     let mut count = 0u64;
-    for id in cx.module.insts_of(Holder::Function(function)) {
+    let mut notable = cx.survey.notable_of(function).iter().copied();
+    let mut all = cx.module.insts_of(Holder::Function(function));
+    let insts: &mut dyn Iterator<Item = InstId> =
+        if cx.notes.has_other_registers.is_set() { &mut all } else { &mut notable };
+    for id in insts {
         let inst = &cx.module[id];
         for (_, _, argument) in inst.operands() {
             let Some(reg) = argument.register().and_then(|reg| reg.id()) else { continue };
