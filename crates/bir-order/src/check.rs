@@ -8,11 +8,12 @@ use bir::diag::Severity;
 use bir::geometry::lattice::Overlap;
 use hashbrown::{HashMap, HashSet};
 
-use crate::bind::{self, Logs, Mode, Order};
+use crate::bind::{self, Mode, Order};
 use crate::cells::Cells;
 use crate::clocks::Clocks;
 use crate::conflicts::{self, Touch, access_of};
 use crate::finding::{Carried, Common, Finding, Hazard, Party, Repair, Tag};
+use crate::logs::{Counts, Logs};
 use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
 use crate::trace::{self, Run, Trace};
@@ -651,7 +652,7 @@ fn plain(code: &'static str, severity: Severity, first: Party) -> Finding {
 /// Finds the cheapest repairs of unordered pairs.
 struct Repairs<'a, 'p> {
     ordered: &'a Ordered<'p>,
-    counts: HashMap<u32, HashMap<(u32, u32), i64>>,
+    counts: HashMap<u32, Counts>,
 }
 
 impl Repairs<'_, '_> {
@@ -684,11 +685,8 @@ impl Repairs<'_, '_> {
     fn wait(&mut self, row: u32, counter: Option<CounterId>, waiter: Party, from: Party) -> Option<Repair> {
         let counter = counter?;
         let logs = &self.ordered.logs;
-        let counts = self
-            .counts
-            .entry(counter.0)
-            .or_insert_with(|| bind::counts_of(logs, std::iter::once(counter.index())));
-        let value = *counts.get(&(row, counter.0))?;
+        let counts = self.counts.entry(counter.0).or_insert_with(|| Counts::new(logs, counter.index()));
+        let value = counts.after(row)?;
         Some(Repair::Wait { waiter, counter, value, from })
     }
 }
