@@ -3,6 +3,8 @@
 //! Every program is a process of its own, held on one processor but for one row; runs alternate between the programs, so that a change of the
 //! machine's load meets all of them, and the median counts. Output goes to the null device: a disk is not measured.
 
+mod order;
+
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -16,8 +18,11 @@ use xtask::gen_module;
 
 #[derive(clap::Args)]
 pub(crate) struct Opts {
-    /// Sizes of the modules, in instructions.
-    #[arg(long, value_delimiter = ',', default_values_t = [50_000, 1_000_000])]
+    /// What is measured.
+    #[arg(long, value_enum, default_value = "roundtrip")]
+    what: What,
+    /// Sizes of the modules, in instructions [default: 50000,1000000; for order from 2000 to 1000000].
+    #[arg(long, value_delimiter = ',')]
     instructions: Vec<u64>,
     /// Runs of every program; the median counts. Inputs above 400 MB are run at most three times.
     #[arg(long, default_value_t = 5)]
@@ -27,8 +32,19 @@ pub(crate) struct Opts {
     peer_only: bool,
 }
 
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// Reading and writing, beside the peer.
+    Roundtrip,
+    /// The ordering check.
+    Order,
+}
+
 /// Memory that the peer needs for a round trip, in multiples of its input (13.4 were measured).
 const PEER_MEMORY: u64 = 16;
+/// Sizes of the modules unless others are asked for, in instructions.
+const SIZES: [u64; 2] = [50_000, 1_000_000];
 /// Inputs above this are run less often.
 const LARGE: u64 = 400 << 20;
 
@@ -80,9 +96,13 @@ pub(crate) fn run(opts: &Opts) -> Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask has no parent folder")?;
     let folder = root.join("target/bench");
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    if opts.what == What::Order {
+        return order::run(root, &folder, &opts.instructions, opts.runs);
+    }
     let programs = programs(root, &folder, opts.peer_only)?;
     let mut compared = false;
-    for &instructions in &opts.instructions {
+    let sizes = if opts.instructions.is_empty() { &SIZES[..] } else { &opts.instructions };
+    for &instructions in sizes {
         let input = module(&folder, instructions)?;
         let bytes = input.bytes()?;
         println!(

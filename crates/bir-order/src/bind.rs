@@ -8,10 +8,11 @@
 
 use std::cell::{OnceCell, RefCell};
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashSet;
 
 use crate::clocks::{ByNode, Clocks, Edge, Edges, Prefix, QueueOrder};
-use crate::program::{Change, NONE, Need, OpKind};
+use crate::logs::{Event, EventKind, Logs};
+use crate::program::{NONE, OpKind};
 use crate::trace::{Run, Trace};
 
 /// Most rounds; a program takes two or three.
@@ -22,160 +23,6 @@ const MAX_WINDOW: usize = 256;
 
 /// Work on transfers that no counter of the wait counts but that all its additions come after.
 const MAX_COMMON_WORK: usize = 20_000_000;
-
-/// What happens to a counter, in the order of the run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Event {
-    pub(crate) node: u32,
-    /// Row of the completion; index of the wait for a wait.
-    pub(crate) row: u32,
-    pub(crate) value: i64,
-    pub(crate) kind: EventKind,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum EventKind {
-    /// Adds `value`, positive.
-    Add,
-    /// Takes `value` away, positive.
-    Sub,
-    /// Sets to `value`: an epoch begins.
-    Start,
-    /// Waits for `value`.
-    Wait,
-    /// Waits for a count that is not known.
-    WaitUnknown,
-}
-
-/// The events of every counter.
-pub(crate) struct Logs {
-    starts: Vec<u32>,
-    events: Vec<PackedEvent>,
-    /// Values that do not fit.
-    large: Vec<i64>,
-}
-
-/// An event in half the bytes: there are two for each operation, and all are held.
-#[derive(Clone, Copy)]
-struct PackedEvent {
-    node: u32,
-    row: u32,
-    /// Kind, whether the value is among the large ones, and the value or its place.
-    value: u32,
-}
-
-const KIND_SHIFT: u32 = 29;
-const LARGE: u32 = 1 << 28;
-
-impl Logs {
-    pub(crate) fn new(trace: &Trace<'_>, run: &Run) -> Logs {
-        let counters = trace.program.counters as usize;
-        let mut starts = vec![0u32; counters + 1];
-        each_event(trace, run, |counter, _| starts[counter as usize + 1] += 1);
-        for at in 0..counters {
-            starts[at + 1] += starts[at];
-        }
-        let mut next = starts.clone();
-        let none = PackedEvent { node: NONE, row: NONE, value: 0 };
-        let mut events = vec![none; starts[counters] as usize];
-        let mut large = Vec::new();
-        each_event(trace, run, |counter, event| {
-            let value = match u32::try_from(event.value) {
-                Ok(value) if value < LARGE => value,
-                _ => {
-                    large.push(event.value);
-                    LARGE | (large.len() as u32 - 1)
-                }
-            };
-            let value = value | (event.kind as u32) << KIND_SHIFT;
-            events[next[counter as usize] as usize] = PackedEvent { node: event.node, row: event.row, value };
-            next[counter as usize] += 1;
-        });
-        Logs { starts, events, large }
-    }
-
-    /// The events of a counter.
-    pub(crate) fn of(&self, counter: usize) -> Vec<Event> {
-        self.iter(counter).collect()
-    }
-
-    fn iter(&self, counter: usize) -> impl Iterator<Item = Event> {
-        let events = &self.events[self.starts[counter] as usize..self.starts[counter + 1] as usize];
-        events.iter().map(|event| {
-            let low = event.value & (LARGE - 1);
-            let value = if event.value & LARGE != 0 { self.large[low as usize] } else { i64::from(low) };
-            let kinds =
-                [EventKind::Add, EventKind::Sub, EventKind::Start, EventKind::Wait, EventKind::WaitUnknown];
-            Event {
-                node: event.node,
-                row: event.row,
-                value,
-                kind: kinds[(event.value >> KIND_SHIFT) as usize],
-            }
-        })
-    }
-
-    /// Of each counter whether something is taken away from it within an epoch.
-    pub(crate) fn shrinking(&self) -> Vec<bool> {
-        let shrinks = |event: &Event| event.kind == EventKind::Sub;
-        (0..self.counters()).map(|counter| self.iter(counter).any(|event| shrinks(&event))).collect()
-    }
-
-    /// Of each counter whether its count only grows.
-    fn simple(&self) -> Vec<bool> {
-        let grows = |event: &Event| !matches!(event.kind, EventKind::Sub | EventKind::Start);
-        (0..self.counters()).map(|counter| self.iter(counter).all(|event| grows(&event))).collect()
-    }
-
-    pub(crate) fn counters(&self) -> usize {
-        self.starts.len() - 1
-    }
-}
-
-fn each_event(trace: &Trace<'_>, run: &Run, mut each: impl FnMut(u32, Event)) {
-    let program = trace.program;
-    for &node in &run.order {
-        let op = trace.ops[node as usize];
-        let mut takes = smallvec::SmallVec::<[u32; 2]>::new();
-        for (at, wait) in program.waits_of(op).iter().enumerate() {
-            let (kind, value) = match wait.need {
-                Need::AtLeast(value) => (EventKind::Wait, value),
-                Need::Each(value) => (EventKind::Wait, run.rounds.get(&node).copied().unwrap_or(value)),
-                Need::Take => {
-                    takes.push(wait.counter.0);
-                    (EventKind::Wait, 1)
-                }
-                Need::Unknown => (EventKind::WaitUnknown, 0),
-            };
-            each(wait.counter.0, Event { node, row: at as u32, value, kind });
-        }
-        for counter in takes {
-            each(counter, Event { node, row: node, value: 1, kind: EventKind::Sub });
-        }
-        for counter in program.resets_of(program.kind_of(op)) {
-            each(counter.0, Event { node, row: node, value: 0, kind: EventKind::Start });
-        }
-        let mut change = |counter: u32, row: u32, change: Change| {
-            let (kind, value) = match change {
-                Change::Add(0) => return,
-                Change::Add(value) if value > 0 => (EventKind::Add, value),
-                Change::Add(value) => (EventKind::Sub, -value),
-                Change::Write(value) => (EventKind::Start, value),
-                Change::Set => (EventKind::Add, 1),
-            };
-            each(counter, Event { node, row, value, kind });
-        };
-        for update in program.updates_of(op).iter() {
-            change(update.counter.0, node, update.change);
-        }
-        for transfer in trace.transfers_of(node) {
-            let row = trace.len() as u32 + transfer;
-            for update in program.transfer_updates_of(trace.transfers[transfer as usize].1 as usize).iter() {
-                change(update.counter.0, row, update.change);
-            }
-        }
-    }
-}
 
 /// What came out.
 pub(crate) struct Order {
@@ -289,6 +136,18 @@ struct Epoch {
     prefixes: Vec<u32>,
 }
 
+/// What is taken away from a counter: by operations of one stream each, and by whatever else.
+struct Takings {
+    lanes: Vec<Lane>,
+    others: Vec<Event>,
+}
+
+/// Takings of one stream, and how much the first so many of them are.
+struct Lane {
+    subs: Vec<Event>,
+    sums: Vec<i64>,
+}
+
 impl Binder<'_, '_> {
     /// Assumes all edges and takes away what does not hold.
     fn settle(&mut self, logs: &Logs, drains: &[Edge]) {
@@ -312,6 +171,11 @@ impl Binder<'_, '_> {
     }
 
     fn round(&mut self, logs: &Logs, drains: &[Edge]) {
+        // Rounds differ little.
+        let (edges, prefixes) =
+            self.before.as_ref().map_or((0, 0), |(before, _)| (before.list.len(), before.prefixes.len()));
+        self.edges.list.reserve_exact(edges);
+        self.edges.prefixes.reserve_exact(prefixes);
         self.edges.list.extend_from_slice(drains);
         for counter in 0..logs.counters() {
             let events = logs.of(counter);
@@ -470,7 +334,7 @@ impl Binder<'_, '_> {
 
     fn counter(&mut self, counter: u32, events: &[Event]) {
         let starts: Vec<Event> = events.iter().copied().filter(|e| e.kind == EventKind::Start).collect();
-        let subs: Vec<Event> = events.iter().copied().filter(|e| e.kind == EventKind::Sub).collect();
+        let takings = self.takings(events);
         let mut epochs: Vec<Epoch> = Vec::with_capacity(starts.len() + 1);
         for (at, adds) in self.epochs(counter, events, &starts).into_iter().enumerate() {
             let first = if at == 0 { 0 } else { starts[at - 1].value };
@@ -496,7 +360,7 @@ impl Binder<'_, '_> {
                             continue;
                         }
                     }
-                    let taken: i64 = self.taken(&subs, &starts, epoch, event);
+                    let taken: i64 = self.taken(&takings, &starts, epoch, event);
                     let unknown = event.kind == EventKind::WaitUnknown;
                     self.bind(counter, &mut epochs[epoch], *event, event.value + taken, unknown);
                 }
@@ -505,18 +369,42 @@ impl Binder<'_, '_> {
         }
     }
 
+    fn takings(&self, events: &[Event]) -> Takings {
+        let mut takings = Takings { lanes: Vec::new(), others: Vec::new() };
+        let mut of_stream = vec![usize::MAX; self.trace.streams.len()];
+        for sub in events.iter().filter(|event| event.kind == EventKind::Sub) {
+            match self.trace.streams_of(sub.node).single().filter(|_| sub.row == sub.node) {
+                Some(stream) => {
+                    if of_stream[stream] == usize::MAX {
+                        of_stream[stream] = takings.lanes.len();
+                        takings.lanes.push(Lane { subs: Vec::new(), sums: vec![0] });
+                    }
+                    let lane = &mut takings.lanes[of_stream[stream]];
+                    lane.subs.push(*sub);
+                    lane.sums.push(lane.sums[lane.subs.len() - 1] + sub.value);
+                }
+                None => takings.others.push(*sub),
+            }
+        }
+        takings
+    }
+
     /// What is surely taken away between the start of the epoch and a wait.
-    fn taken(&self, subs: &[Event], starts: &[Event], epoch: usize, wait: &Event) -> i64 {
+    fn taken(&self, takings: &Takings, starts: &[Event], epoch: usize, wait: &Event) -> i64 {
         let from = if epoch == 0 { 0 } else { self.rank(starts[epoch - 1].node) };
         let rank = self.rank(wait.node);
-        let first = subs.partition_point(|sub| self.rank(sub.node) < from);
-        let within = subs[first..].iter().take_while(|sub| self.rank(sub.node) < rank);
-        let sure = within.filter(|sub| {
-            sub.node != wait.node
-                && self.surely_precedes(sub.row, wait)
-                && (epoch == 0 || self.precedes(starts[epoch - 1].row, sub.node))
-        });
-        sure.map(|sub| sub.value).sum()
+        let in_epoch = |sub: &Event| epoch == 0 || self.precedes(starts[epoch - 1].row, sub.node);
+        let others = takings.others.iter().filter(|sub| (from..rank).contains(&self.rank(sub.node)));
+        let others = others.filter(|sub| self.surely_precedes(sub.row, wait) && in_epoch(sub));
+        let mut taken = others.map(|sub| sub.value).sum();
+        for Lane { subs, sums } in &takings.lanes {
+            // What comes before one of a stream comes before all that follow, and the other way around.
+            let first = subs.partition_point(|sub| self.rank(sub.node) < from || !in_epoch(sub));
+            let ran = subs.partition_point(|sub| self.rank(sub.node) < rank);
+            let end = subs[..ran].partition_point(|sub| self.surely_precedes(sub.row, wait));
+            taken += sums[end.max(first)] - sums[first];
+        }
+        taken
     }
 
     fn epoch(&self, adds: Vec<Event>, first: i64) -> Epoch {
@@ -728,22 +616,4 @@ impl Binder<'_, '_> {
         }
         found.into_iter().for_each(|row| self.edge(wait, row));
     }
-}
-
-/// The counts that a node's own updates have brought a counter to when it is complete: by node and counter.
-pub(crate) fn counts_of(logs: &Logs, counters: impl Iterator<Item = usize>) -> HashMap<(u32, u32), i64> {
-    let mut counts = HashMap::new();
-    for counter in counters {
-        let mut count = 0;
-        for event in logs.of(counter) {
-            match event.kind {
-                EventKind::Add => count += event.value,
-                EventKind::Sub => count -= event.value,
-                EventKind::Start => count = event.value,
-                _ => continue,
-            }
-            counts.insert((event.row, counter as u32), count);
-        }
-    }
-    counts
 }

@@ -20,8 +20,9 @@ pub struct BirProgram<'m> {
     pub program: Program,
     modules: Vec<&'m Module>,
     footprints: Vec<Footprints<'m>>,
-    /// Core and instruction of every operation.
-    ops: Vec<(u16, InstId)>,
+    /// The instruction of every operation, and the first operation of every core.
+    ops: Vec<InstId>,
+    starts: Vec<u32>,
     /// The DMABlock of every transfer, or the instruction that is its own transfer.
     transfers: Vec<InstId>,
     spaces: Vec<(u16, Space)>,
@@ -159,23 +160,25 @@ impl<'m> BirProgram<'m> {
 
     /// Core and instruction of a party: the DMABlock for a transfer of a trigger.
     pub fn instruction(&self, party: Party) -> (u16, InstId) {
-        let (core, inst) = self.ops[party.op.index()];
+        let (core, inst) = self.operation(party);
         (core, party.transfer.map_or(inst, |transfer| self.transfers[transfer.index()]))
     }
 
     /// Core and instruction of the operation of a party: the trigger for a transfer.
     pub fn operation(&self, party: Party) -> (u16, InstId) {
-        self.ops[party.op.index()]
+        let core = self.starts.partition_point(|start| *start <= party.op.0) - 1;
+        (core as u16, self.ops[party.op.index()])
     }
 
     /// The operations of an instruction: several when it stands in a function that is called several times.
     pub fn parties(&self, core: u16, inst: InstId) -> Vec<Party> {
-        let ops = self.ops.iter().enumerate();
-        let mut parties: Vec<Party> =
-            ops.filter(|(_, op)| **op == (core, inst)).map(|(at, _)| self.party_of_op(at as u32)).collect();
+        let first = self.starts[usize::from(core)];
+        let end = self.starts.get(usize::from(core) + 1).map_or(self.ops.len() as u32, |end| *end);
+        let ops = (first..end).filter(|op| self.ops[*op as usize] == inst);
+        let mut parties: Vec<Party> = ops.map(|op| self.party_of_op(op)).collect();
         for (at, of) in self.transfers.iter().enumerate() {
             let op = self.program.ops.partition_point(|op| op.transfers <= at as u32) as u32 - 1;
-            if *of == inst && self.ops[op as usize].0 == core && self.ops[op as usize].1 != inst {
+            if *of == inst && (first..end).contains(&op) && self.ops[op as usize] != inst {
                 let transfer = Some(crate::program::TransferId(at as u32));
                 parties.push(Party { transfer, ..Party::of(op) });
             }
@@ -186,7 +189,7 @@ impl<'m> BirProgram<'m> {
     /// The operation, or the transfer that it is.
     fn party_of_op(&self, op: u32) -> Party {
         let transfers = self.program.transfers_of(op);
-        let own = transfers.clone().find(|at| self.transfers[*at] == self.ops[op as usize].1);
+        let own = transfers.clone().find(|at| self.transfers[*at] == self.ops[op as usize]);
         Party { transfer: own.map(|at| crate::program::TransferId(at as u32)), ..Party::of(op) }
     }
 
@@ -205,7 +208,7 @@ impl<'m> BirProgram<'m> {
     /// The instruction and the operand of an access, with its footprint.
     fn operand(&self, party: Party) -> Option<(InstId, OperandList, usize, Option<LocId>)> {
         let wanted = party.access? as usize;
-        let (core, inst) = self.ops[party.op.index()];
+        let (core, inst) = self.operation(party);
         let module = self.modules[core as usize];
         let footprints = &self.footprints[core as usize];
         let mut found = None;

@@ -221,10 +221,10 @@ impl Cells {
                 let second = open[first].trailing_zeros() as usize;
                 let mut members = 1u64 << first | 1 << second;
                 let mut common = meets[first] & meets[second];
-                for other in 0..sets.len() {
+                for (other, meets) in meets.iter().enumerate() {
                     if common >> other & 1 != 0 {
                         members |= 1 << other;
-                        common &= meets[other];
+                        common &= meets;
                     }
                 }
                 let of = |members: u64| (0..sets.len()).filter(move |at| members >> at & 1 != 0);

@@ -10,11 +10,12 @@ use bir::diag::Severity;
 use bir::geometry::lattice::Overlap;
 use hashbrown::{HashMap, HashSet};
 
-use crate::bind::{self, Logs, Mode, Order};
+use crate::bind::{self, Mode, Order};
 use crate::cells::Cells;
 use crate::clocks::Clocks;
 use crate::conflicts::{self, Touch, access_of};
 use crate::finding::{Carried, Common, Finding, Hazard, Party, Tag};
+use crate::logs::Logs;
 use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
 use crate::trace::{self, Run, Trace};

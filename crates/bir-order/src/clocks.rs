@@ -32,6 +32,9 @@ pub(crate) struct Edges {
     pub(crate) prefixes: Vec<Prefix>,
 }
 
+/// Rows of prefixes for which there is room from the start; there are seldom more at a time.
+const MAX_PASSING: usize = 1 << 12;
+
 /// The table. Prefixes have rows only while it is filled, unless it is [`Clocks::whole`].
 #[derive(Default)]
 pub(crate) struct Clocks {
@@ -119,7 +122,9 @@ impl Clocks {
         let (nodes, transfers) = (trace.len(), trace.transfers.len());
         let width = trace.width();
         let rows = nodes + transfers + if passing.is_some() { 0 } else { edges.prefixes.len() };
-        let mut clocks = Clocks { width, table: vec![NONE; rows * width] };
+        let mut table = Vec::with_capacity((rows + MAX_PASSING.min(edges.prefixes.len())) * width);
+        table.resize(rows * width, NONE);
+        let mut clocks = Clocks { width, table };
         let by_node = ByNode::new(nodes, &edges.list);
         let mut prefixes = edges.prefixes.len();
         // Prefixes are handled at their node, last ones first.

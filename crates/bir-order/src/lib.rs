@@ -12,6 +12,7 @@ mod codes;
 mod conflicts;
 mod explain;
 mod finding;
+mod logs;
 mod loops;
 mod packed;
 pub mod program;

@@ -84,6 +84,10 @@ impl Waits {
         self.list.len()
     }
 
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.list.reserve(more);
+    }
+
     pub(crate) fn push(&mut self, wait: &Wait) {
         let small = |value: i64| i32::try_from(value).ok();
         let packed = match wait.need {
@@ -144,6 +148,10 @@ impl Updates {
         self.list.len()
     }
 
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.list.reserve(more);
+    }
+
     pub(crate) fn push(&mut self, update: &Update) {
         let small = |value: i64| i32::try_from(value).ok();
         let packed = match update.change {
@@ -194,6 +202,10 @@ pub(crate) struct Accesses {
 impl Accesses {
     pub(crate) fn len(&self) -> usize {
         self.list.len()
+    }
+
+    pub(crate) fn reserve(&mut self, more: usize) {
+        self.list.reserve(more);
     }
 
     pub(crate) fn push(&mut self, access: &Access) {

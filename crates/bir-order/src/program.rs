@@ -488,6 +488,17 @@ impl Program {
         TransferId(self.transfers.len() as u32 - 1)
     }
 
+    /// Makes room for about so many more operations, so that lists need not move while they grow.
+    pub fn reserve(&mut self, operations: usize) {
+        self.ops.reserve(operations);
+        self.transfers.reserve(operations / 2);
+        self.waits.reserve(operations);
+        self.updates.reserve(operations);
+        self.transfer_updates.reserve(operations / 2);
+        self.accesses.reserve(operations * 2);
+        self.transfer_accesses.reserve(operations * 2);
+    }
+
     /// Gives back what only filling needs.
     pub fn finish(&mut self) {
         self.bytes_of = HashMap::new();

@@ -31,13 +31,21 @@ pub(crate) struct Trace<'p> {
 impl<'p> Trace<'p> {
     pub(crate) fn new(program: &'p Program, visits: Vec<Visit>) -> Trace<'p> {
         let count: usize = visits.iter().map(|visit| program.blocks[visit.block as usize].ops.len()).sum();
+        // The lists are long: they are made as long as they will be.
+        let mut counts = vec![0; program.streams.len()];
+        let mut transfers = 0;
+        for op in visits.iter().flat_map(|visit| program.blocks[visit.block as usize].ops.clone()) {
+            program.ops[op as usize].streams.iter().for_each(|stream| counts[stream] += 1);
+            transfers += program.transfers_of(op).len();
+        }
+        let streams = counts.into_iter().map(Vec::with_capacity).collect();
         let mut trace = Trace {
             program,
             starts: Vec::with_capacity(visits.len() + 1),
             ops: Vec::with_capacity(count),
             first_transfer: Vec::with_capacity(count + 1),
-            transfers: Vec::new(),
-            streams: vec![Vec::new(); program.streams.len()],
+            transfers: Vec::with_capacity(transfers),
+            streams,
             prev: Vec::with_capacity(count),
             joins: HashMap::new(),
             visits: Vec::new(),

@@ -76,6 +76,7 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
         modules: modules.to_vec(),
         footprints: Vec::new(),
         ops: Vec::new(),
+        starts: Vec::new(),
         transfers: Vec::new(),
         spaces: Vec::new(),
         counters: Vec::new(),
@@ -86,6 +87,10 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
     let mut shared = Shared { counters: HashMap::new(), spaces: HashMap::new(), barriers: HashMap::new() };
     for (core, module) in modules.iter().enumerate() {
         let core = core as u16;
+        filled.starts.push(filled.ops.len() as u32);
+        let instructions = module.inst_ids().len();
+        filled.ops.reserve(instructions);
+        filled.program.reserve(instructions);
         let streams = ENGINES.map(|_| filled.program.add_stream(core));
         let footprints = Footprints::new(module);
         let mut filler = Filler {
@@ -97,6 +102,7 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
             core,
             streams,
             queues: HashMap::new(),
+            met: HashMap::new(),
             values: HashMap::new(),
             pending: Vec::new(),
             open: None,
@@ -110,6 +116,8 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
         filled.footprints.push(footprints);
     }
     filled.program.finish();
+    filled.ops.shrink_to_fit();
+    filled.transfers.shrink_to_fit();
     Ok(filled)
 }
 
@@ -138,6 +146,8 @@ struct Filler<'a, 'm> {
     /// The name of the module's first symbol.
     first_name: NameId,
     queues: HashMap<BirQueue, QueueId>,
+    /// How many core barriers of each number there were.
+    met: HashMap<u32, u32>,
     /// Registers whose value is saved.
     values: HashMap<usize, u32>,
     /// Blocks whose exits are not set yet.
@@ -302,7 +312,7 @@ impl<'m> Filler<'_, 'm> {
         if let Some((first, _)) = branches.iter().find(|(_, other)| *other != targets) {
             let name = self.name_text(*first);
             let detail = format!("branches to other blocks than {name} does");
-            let first = self.filled.ops.iter().rposition(|(_, inst)| inst == first).map(|at| OpId(at as u32));
+            let first = self.filled.ops.iter().rposition(|inst| inst == first).map(|at| OpId(at as u32));
             self.local("ORD023", Severity::Error, Party::of(op.0), first, detail);
         }
         ends.targets.extend(targets.iter().copied());
@@ -400,7 +410,7 @@ impl<'m> Filler<'_, 'm> {
             NewOp { name, streams, kind, waits: &self.waits, updates: &updates, accesses: &accesses, value };
         let added = self.filled.program.push(&new);
         debug_assert_eq!(added, op);
-        self.filled.ops.push((self.core, inst));
+        self.filled.ops.push(inst);
         self.accesses = accesses;
         self.updates = updates;
         if is_transfer {
@@ -423,16 +433,9 @@ impl<'m> Filler<'_, 'm> {
 
     /// All cores of a barrier arrive, then go on.
     fn rendezvous(&mut self, inst: InstId, streams: Streams, name: Option<NameId>, id: u32, cores: usize) {
-        let place = self.filled.ops[..]
-            .iter()
-            .filter(|(core, of)| *core == self.core && matches!(self.module[*of].op, Op::CoreBarrier(_)));
-        // Barriers of one number on one core meet those of the others in the order of the program; each adds two
-        // operations.
-        let nth = place.filter(|(_, of)| match &self.module[*of].op {
-            Op::CoreBarrier(barrier) => barrier.id.value().unwrap_or(0) == id,
-            _ => false,
-        });
-        let nth = nth.count() as u32 / 2;
+        // Barriers of one number on one core meet those of the others in the order of the program.
+        let met = self.met.entry(id).or_default();
+        let nth = std::mem::replace(met, *met + 1);
         let program = &mut self.filled.program;
         let counter = *self.shared.barriers.entry((id, nth)).or_insert_with(|| program.add_counter());
         if self.filled.counters.len() < self.filled.program.counters as usize {
@@ -450,9 +453,9 @@ impl<'m> Filler<'_, 'm> {
             value: 0,
         };
         self.filled.program.push(&plain);
-        self.filled.ops.push((self.core, inst));
+        self.filled.ops.push(inst);
         self.filled.program.push(&NewOp { waits: &pass, updates: &self.updates, name: None, ..plain });
-        self.filled.ops.push((self.core, inst));
+        self.filled.ops.push(inst);
     }
 
     fn trigger(&mut self, inst: InstId, queue: Option<BirQueue>, op: OpId) {

@@ -1,8 +1,8 @@
 //! What would order an unordered pair.
 
 use super::Ordered;
-use crate::bind::{Event, EventKind};
 use crate::finding::{Party, Repair};
+use crate::logs::{Event, EventKind};
 use crate::program::CounterId;
 
 /// Events of counters that are looked at, at most: pairs behind that are told to update a free counter.

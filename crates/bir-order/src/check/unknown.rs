@@ -1,7 +1,7 @@
 //! Waits for counts that are only known at run time: what they may order is undecided rather than unordered.
 
 use super::Ordered;
-use crate::bind::EventKind;
+use crate::logs::EventKind;
 
 /// Steps of looking, at most; what is not looked at is undecided.
 const WORK: usize = 20_000_000;

@@ -4,9 +4,9 @@ use bir::diag::Severity;
 use hashbrown::HashMap;
 
 use super::{Checker, Ordered, plain};
-use crate::bind::counts_of;
 use crate::clocks::ByNode;
 use crate::finding::{Carried, Party, Tag, WaitFact};
+use crate::logs::Counts;
 use crate::program::{BlockId, Change, NONE, Need, OpKind, Wait};
 
 /// What the first run of a wait says.
@@ -73,7 +73,7 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
     let program = trace.program;
     let places = Places::new(ordered);
     let by_node = ByNode::new(trace.len(), &order.edges.list);
-    let mut counts: HashMap<u32, HashMap<(u32, u32), i64>> = HashMap::new();
+    let mut counts: HashMap<u32, Counts> = HashMap::new();
     let unknown_from = checker.unknown_from(ordered).unwrap_or(NONE);
     let updated = if in_loops { Vec::new() } else { updated_counters(program) };
     for node in 0..trace.len() as u32 {
@@ -120,10 +120,8 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
             }
             let mut count_of = |row: u32| {
                 let counter = wait.counter.0;
-                let of = counts
-                    .entry(counter)
-                    .or_insert_with(|| counts_of(logs, std::iter::once(counter as usize)));
-                of.get(&(row, counter)).copied()
+                let of = counts.entry(counter).or_insert_with(|| Counts::new(logs, counter as usize));
+                of.after(row)
             };
             let (row, later) = producer(ordered, &places, node, &wait, threshold, &mut count_of);
             let fact = WaitFact { index: at, count: count_of(row) };
