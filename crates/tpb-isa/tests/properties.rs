@@ -205,3 +205,22 @@ fn places_and_addresses_are_inverse() {
         }
     }
 }
+
+/// Addresses in registers and beyond all memories, under each selector: only a place in memory reads as an address.
+#[test]
+fn scalars_of_every_form_come_back() {
+    for high in [0u32, 0x4000_0000, 0x8000_0000, 0xc000_0000, 0xffff_0000] {
+        for low in [0u32, 5, 300, 0xffff] {
+            for selector in 0..5 {
+                let mut word = [0; WORD_BYTES];
+                // An activation, whose selector of the bias is byte 15 and whose bias is at 40.
+                word[..2].copy_from_slice(&[0x21, 0x10]);
+                word[15] = selector;
+                word[40..44].copy_from_slice(&(high | low).to_le_bytes());
+                for generation in Generation::ALL {
+                    comes_back(&word, generation).unwrap();
+                }
+            }
+        }
+    }
+}

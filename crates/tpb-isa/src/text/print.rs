@@ -144,7 +144,7 @@ fn implies_selector(bytes: &Bytes, field: &FieldInfo, imm: &ImmKind) -> bool {
     match imm.form(bytes) {
         ImmForm::Float => !f32::from_bits(value).is_nan(),
         ImmForm::Integer => true,
-        ImmForm::Pointer => matches!(Addr4(value).place(), Place::Sbuf { .. } | Place::Psum { .. }),
+        ImmForm::Pointer => implies_pointer(value),
         ImmForm::Register => value < 256,
         ImmForm::Unknown => false,
     }
@@ -515,13 +515,19 @@ pub(crate) fn runs(bytes: &Bytes) -> impl Iterator<Item = (usize, &[u8])> {
     })
 }
 
+/// Whether an address is read as one wherever a scalar may stand.
+fn implies_pointer(value: u32) -> bool {
+    matches!(Addr4(value).place(), Place::Sbuf { .. } | Place::Psum { .. })
+}
+
 fn put_imm(out: &mut Cursor<'_>, value: u32, form: ImmForm) {
     match form {
         ImmForm::Float => put_f32(out, value),
         ImmForm::Integer => out.put_decimal(value.into()),
-        ImmForm::Pointer => put_addr4(out, Addr4(value)),
+        // Any other place reads like a register.
+        ImmForm::Pointer if implies_pointer(value) => put_addr4(out, Addr4(value)),
         ImmForm::Register if value < 256 => out.put_prefixed(b"r", value.into()),
-        ImmForm::Register | ImmForm::Unknown => put_bits(out, value),
+        ImmForm::Pointer | ImmForm::Register | ImmForm::Unknown => put_bits(out, value),
     }
 }
 
