@@ -35,6 +35,9 @@ pub(crate) struct Touched {
 /// Accesses of an instruction, and whether it touches no more than its operands say.
 pub(crate) type Accesses = (SmallVec<[AccessStart; 4]>, bool);
 
+/// Whether an access is of a kind.
+pub(crate) type Does = fn(Access) -> bool;
+
 /// Those of the instructions of a block that were looked at.
 #[derive(Debug)]
 pub(crate) struct Starts {
@@ -100,8 +103,8 @@ fn is_plain(inst: &Instruction, unit: Unit) -> bool {
 
 /// Whether an access of the one that does the first and one of the other that does the second plainly share bytes.
 pub(crate) fn share(
-    (before, first): (&[AccessStart], fn(Access) -> bool),
-    (after, second): (&[AccessStart], fn(Access) -> bool),
+    (before, first): (&[AccessStart], Does),
+    (after, second): (&[AccessStart], Does),
 ) -> bool {
     before.iter().filter(|start| first(start.access)).any(|a| {
         after

@@ -16,7 +16,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::starts::{AccessStart, Accesses, Starts, accesses, share};
+use crate::starts::{AccessStart, Accesses, Does, Starts, accesses, share};
 use crate::survey::Seen;
 use crate::view::Inst;
 
@@ -232,7 +232,7 @@ fn needless(
     out: &mut Findings<'_>,
 ) {
     let (kind, former) = (edge.kind(), edge.target());
-    let (first, second): (fn(Access) -> bool, fn(Access) -> bool) = match kind {
+    let (first, second): (Does, Does) = match kind {
         EdgeKind::FLOW => (Access::writes, Access::may_read),
         EdgeKind::ANTI => (Access::may_read, Access::writes),
         EdgeKind::OUTPUT => (Access::writes, Access::writes),

@@ -272,19 +272,21 @@ fn live_on_entry(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
         for (list, _, argument) in inst.operands() {
             let Some(loc) = argument.location().and_then(|loc| loc.id()) else { continue };
             // Outputs are always written.
-            if list == OperandList::Outs && !std::mem::replace(&mut is_written[loc.index()], true) {
-                if is_read[loc.index()]
-                    && let Some((_, reader, list, index)) = read.iter().find(|(seen, ..)| *seen == loc)
-                    && *reader != id
-                {
-                    let message = format!(
-                        "reads {} before anything writes it, so it lives on entry; such a location is in DRAM",
-                        cx.location_text(loc)
-                    );
-                    // Modules that are known to be good read leftovers: no more than a note.
-                    out.report(MEM_07, Place::operand(*reader, *list, *index), message)
-                        .at_most(Severity::Note);
-                }
+            if list != OperandList::Outs
+                || std::mem::replace(&mut is_written[loc.index()], true)
+                || !is_read[loc.index()]
+            {
+                continue;
+            }
+            if let Some((_, reader, list, index)) = read.iter().find(|(seen, ..)| *seen == loc)
+                && *reader != id
+            {
+                let message = format!(
+                    "reads {} before anything writes it, so it lives on entry; such a location is in DRAM",
+                    cx.location_text(loc)
+                );
+                // Modules that are known to be good read leftovers: no more than a note.
+                out.report(MEM_07, Place::operand(*reader, *list, *index), message).at_most(Severity::Note);
             }
         }
         debug_assert!(id.index() < cx.module.inst_ids().len());
