@@ -33,7 +33,7 @@ pub(crate) fn streams(input: &Input, target: Option<Generation>, context: &Conte
     let stop = |error: neff::Error| fault(&input.name, &error);
     let container = Container::open(input.text()).map_err(stop)?;
     let package = Package::load(&container, &limits, false).map_err(stop)?;
-    context.findings(&input.name, &package.findings);
+    context.findings(&input.name, &damage(&container, &package));
     let program = Program::load(&container, &package, &limits, true).map_err(stop)?;
     let generation = target.or_else(|| neff_words::generation(&package));
     let mut streams = Vec::new();
@@ -94,13 +94,30 @@ impl Loaded {
     }
 }
 
+/// What was found while a package was read, a digest that does not match, and streams that are cut.
+fn damage(container: &Container<'_>, package: &Package) -> Vec<neff::Finding> {
+    let mut found = neff::check::check(container, package);
+    let read = package.findings.len();
+    let tail = found.split_off(read);
+    found.extend(tail.into_iter().filter(|finding| matches!(finding.code, "NEFF-02" | "NEFF-16")));
+    found
+}
+
 /// Reads a package and its words.
 pub(crate) fn load(input: &Input, context: &Context) -> Result<Loaded> {
     let limits = Limits::default();
     let stop = |error: neff::Error| fault(&input.name, &error);
     let container = Container::open(input.text()).map_err(stop)?;
     let package = Package::load(&container, &limits, false).map_err(stop)?;
-    context.findings(&input.name, &package.findings);
+    let damage = damage(&container, &package);
+    // What is left of a stream that is cut says nothing of the program. spec: neff 5
+    if let Some(cut) = damage.iter().find(|finding| finding.code == "NEFF-16") {
+        return Err(Fault::new(format!("{}: {}", input.name, cut.message)).note(format!(
+            "in {}; `bir objdump` shows the words that are whole",
+            cut.member.as_deref().unwrap_or("it")
+        )));
+    }
+    context.findings(&input.name, &damage);
     let program = Program::load(&container, &package, &limits, true).map_err(stop)?;
     let generation = neff_words::generation(&package).ok_or_else(|| {
         let target = package.kelf.target.as_deref().unwrap_or_default();
