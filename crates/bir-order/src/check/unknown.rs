@@ -7,9 +7,16 @@ use crate::logs::EventKind;
 const WORK: usize = 20_000_000;
 
 pub(super) struct UnknownWaits {
-    /// By counter: the nodes that wait, and the rows and nodes of updates.
-    counters: Vec<(Vec<u32>, Vec<(u32, u32)>)>,
+    /// Those that are waited for so.
+    counters: Vec<Counter>,
     work: usize,
+}
+
+struct Counter {
+    /// The nodes that wait.
+    waits: Vec<u32>,
+    /// Row and node of each update.
+    updates: Vec<(u32, u32)>,
 }
 
 impl UnknownWaits {
@@ -22,7 +29,7 @@ impl UnknownWaits {
             let waits: Vec<u32> = of(&[EventKind::WaitUnknown]).map(|event| event.node).collect();
             if !waits.is_empty() {
                 let updates = of(&[EventKind::Add, EventKind::Start]).map(|event| (event.row, event.node));
-                counters.push((waits, updates.collect()));
+                counters.push(Counter { waits, updates: updates.collect() });
             }
         }
         UnknownWaits { counters, work: WORK }
@@ -30,7 +37,7 @@ impl UnknownWaits {
 
     /// Whether a wait may make a node start after a row is complete.
     pub(super) fn may_order(&mut self, ordered: &Ordered<'_>, row: u32, node: u32) -> bool {
-        for (waits, updates) in &self.counters {
+        for Counter { waits, updates } in &self.counters {
             let Some(left) = self.work.checked_sub(waits.len() + updates.len()) else { return true };
             self.work = left;
             let waits = waits.iter().any(|wait| *wait == node || ordered.precedes(*wait, node));
