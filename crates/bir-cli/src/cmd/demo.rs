@@ -131,7 +131,8 @@ impl Opts {
                 },
             });
             let words: Vec<String> = ["bir".to_owned()].into_iter().chain(words).collect();
-            say(&format!("\n# {}\n$ {}\n", stage.shows, words.join(" ")))?;
+            let typed: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            say(&format!("\n# {}\n$ {}\n", stage.shows, typed.join(" ")))?;
             let cli = crate::Cli::try_parse_from(&words).map_err(|error| Fault::new(error.to_string()))?;
             if cli.command.run(context)? != Status::Clean {
                 return Err(Fault::new(format!("`{}` does not like its own sample", words.join(" "))));
@@ -140,6 +141,12 @@ impl Opts {
         say(&format!("\nNow try them on a dump of your own. The sample stays in {dir}.\n"))?;
         Ok(Status::Clean)
     }
+}
+
+/// A word as a shell wants it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,@+".contains(c);
+    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
 fn say(text: &str) -> Result<()> {

@@ -212,7 +212,7 @@ fn barriers(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
                 );
                 let finding = out.report(LNC_15, core, Place::of(*inst), message);
                 finding.related.push(bir::diag::Related {
-                    label: "the barrier on core 0".into(),
+                    label: "the barrier it meets".into(),
                     place: Place::of(*other).on_core(0),
                 });
                 finding.vendor = Some(Vendor {
