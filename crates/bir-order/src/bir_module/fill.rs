@@ -537,21 +537,20 @@ impl<'m> Filler<'_, 'm> {
         })
     }
 
+    fn number_exists(&mut self, id: u32, does: &str, op: OpId) {
+        if id > 255 {
+            let detail = format!("{does} number {id}; they end at 255");
+            self.local("ORD017", Severity::Error, Party::of(op.0), None, detail);
+        }
+    }
+
     /// Waits and updates of an instruction or DMABlock.
     fn sync(&mut self, inst: InstId, op: OpId) {
         let module = self.module;
         let Some(info) = module[inst].sync_info.as_deref() else { return };
         for wait in &info.on_wait {
             let Some(id) = wait.id else { continue };
-            if id > 255 {
-                self.local(
-                    "ORD017",
-                    Severity::Error,
-                    Party::of(op.0),
-                    None,
-                    format!("waits for number {id}; they end at 255"),
-                );
-            }
+            self.number_exists(id, "waits for", op);
             let event = wait.sync_type == SyncRefType::Event || wait.wait_mode == WaitMode::EvtSetThenClear;
             let need = match wait.wait_mode {
                 WaitMode::EvtSetThenClear => Need::Take,
@@ -570,15 +569,7 @@ impl<'m> Filler<'_, 'm> {
         }
         for update in &info.on_update {
             let Some(id) = update.id else { continue };
-            if id > 255 {
-                self.local(
-                    "ORD017",
-                    Severity::Error,
-                    Party::of(op.0),
-                    None,
-                    format!("updates number {id}; they end at 255"),
-                );
-            }
+            self.number_exists(id, "updates", op);
             let event = update.sync_type == SyncRefType::Event || update.update_mode == UpdateMode::EvtSet;
             let value = i64::from(update.update_value.unwrap_or(0));
             let is_step = matches!(update.update_mode, UpdateMode::SemInc | UpdateMode::SemDec);

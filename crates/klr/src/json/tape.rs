@@ -253,7 +253,7 @@ fn unescape(raw: &str, start: usize) -> Result<String, Problem> {
     Ok(out)
 }
 
-/// The character of `\uXXXX` or of a surrogate pair, and the length of the escape.
+/// The character of `\u` and its four digits, or of a surrogate pair, and the length of the escape.
 fn unicode(escape: &str) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = escape.get(at..at + 4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
