@@ -1,12 +1,12 @@
 //! The two-pass reader. Pass 1 makes all objects, pass 2 resolves references by name. spec: bir-json 11
 
-mod accesses;
 mod canonical;
 mod codec;
 mod dependencies;
 mod duplicates;
 mod expr;
 mod instruction;
+mod known;
 mod legacy;
 mod names;
 mod oddities;
@@ -19,7 +19,7 @@ use std::borrow::Cow;
 use bir::enums::InstructionType;
 use bir::ids::{BlockId, Id, InstId, LocId, QueueId, RegId, SetId};
 use bir::record::{FieldSpec, Fields, Presence};
-use bir::{Extra, Holder, Members, Module, OpenEnum, Sym, Value};
+use bir::{Argument, DebugInfo, Extra, Holder, Members, Module, OpenEnum, Shared, Sym, Value};
 use smallvec::SmallVec;
 
 pub use oddities::{Oddities, Oddity, OddityKind};
@@ -27,6 +27,7 @@ pub use oddities::{Oddities, Oddity, OddityKind};
 use crate::error::{ReadError, ReadErrorKind, Result};
 use crate::lexer::Lexer;
 use duplicates::Duplicates;
+use known::KnownTexts;
 use names::{InstNames, SymMap};
 use resolve::RawEdge;
 
@@ -190,13 +191,17 @@ pub(crate) struct Reader<'a> {
     /// Instructions of the function or queue that is read, by name.
     inst_names: InstNames,
     /// Operands of the function or queue that is read, by their text.
-    accesses: accesses::Accesses,
+    known_arguments: KnownTexts<Argument>,
+    /// Source records, by their text.
+    known_debug: KnownTexts<Shared<DebugInfo>>,
     /// Dependencies by name, for pass 2.
     edges: Vec<RawEdge>,
     /// Extra elements of those dependencies that have some, in order.
     edge_extras: Vec<Box<[Value]>>,
     /// Aliases by name, for the end of the function.
     aliases: Vec<storage::RawAlias>,
+    /// Accesses of the function or queue whose names are resolved.
+    resolved: resolve::Resolved,
     /// Location that is read.
     current_location: Option<LocId>,
     /// Set whose locations are read, and whether its record says its class.
@@ -285,10 +290,12 @@ impl<'a> Reader<'a> {
             pending: Vec::new(),
             searches: 0,
             inst_names: InstNames::default(),
-            accesses: accesses::Accesses::default(),
+            known_arguments: KnownTexts::default(),
+            known_debug: KnownTexts::default(),
             edges: Vec::new(),
             edge_extras: Vec::new(),
             aliases: Vec::new(),
+            resolved: Default::default(),
             current_location: None,
             current_set: Id::new(0),
             set_has_class: false,

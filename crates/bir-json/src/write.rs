@@ -1,12 +1,12 @@
 //! The canonical writer. spec: bir-json 13, 14
 
-mod accesses;
 mod codec;
 mod expr;
 mod header;
 mod object;
 mod out;
 mod parallel;
+mod texts;
 
 use std::io;
 
@@ -52,14 +52,14 @@ pub(crate) struct Writer<'a, 'w> {
     pub(crate) out: Out<'w>,
     pub(crate) module: &'a Module,
     pub(crate) drop_unknown: bool,
-    accesses: accesses::Accesses,
+    texts: texts::Texts,
     threads: usize,
 }
 
 impl<'a, 'w> Writer<'a, 'w> {
     fn new(module: &'a Module, sink: &'w mut dyn io::Write, options: &WriteOptions) -> Writer<'a, 'w> {
         let WriteOptions { style, drop_unknown, threads, .. } = *options;
-        Writer { out: Out::new(sink, style), module, drop_unknown, accesses: Default::default(), threads }
+        Writer { out: Out::new(sink, style), module, drop_unknown, texts: Default::default(), threads }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::generated::records::{
 };
 use crate::ids::{LocId, Ref, RegId, SetId};
 use crate::record::{FieldType, Fields, RefVisitor};
+use crate::shared::Shared;
 use crate::value::Extra;
 
 /// A number of an immediate. Floats occur for float32 only; the 16-bit float types are raw bit patterns.
@@ -21,24 +22,35 @@ pub enum ImmNumber {
     Float(f32),
 }
 
-/// One operand.
+/// One operand. Accesses and numbers may be shared with other instructions, see [`Shared`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Argument {
     /// `physical_ap`: an access to a memory location.
-    PhysicalAp(PhysicalAp),
+    PhysicalAp(Shared<PhysicalAp>),
     /// `symbolic_ap`, `symbolic_pwap`: an access whose place is an expression.
     SymbolicAp(Box<SymbolicAp>),
     /// `register_ap`: an access whose address is in a register.
     RegisterAp(Box<RegisterAp>),
     /// `imm_value`: a number.
-    ImmValue(ImmValue),
+    ImmValue(Shared<ImmValue>),
     /// `symbolic_imm_value`: numbers and an expression.
     SymbolicImmValue(Box<SymbolicImmValue>),
     /// `imm_array`: numbers.
     ImmArray(Box<ImmArray>),
     /// `register_access`: a register.
-    RegisterAccess(RegisterAccess),
+    RegisterAccess(Box<RegisterAccess>),
 }
+
+macro_rules! from_records {
+    ($($record:ident)*) => {$(
+        impl From<$record> for Argument {
+            fn from(record: $record) -> Argument {
+                Argument::$record(record.into())
+            }
+        }
+    )*};
+}
+from_records! { PhysicalAp SymbolicAp RegisterAp ImmValue SymbolicImmValue ImmArray RegisterAccess }
 
 macro_rules! each {
     ($self:expr, $arg:ident => $value:expr) => {
@@ -119,13 +131,13 @@ impl Argument {
     /// Its keys, for reflection.
     pub fn fields(&self) -> &dyn Fields {
         match self {
-            Argument::PhysicalAp(arg) => arg,
+            Argument::PhysicalAp(arg) => &**arg,
             Argument::SymbolicAp(arg) => &**arg,
             Argument::RegisterAp(arg) => &**arg,
-            Argument::ImmValue(arg) => arg,
+            Argument::ImmValue(arg) => &**arg,
             Argument::SymbolicImmValue(arg) => &**arg,
             Argument::ImmArray(arg) => &**arg,
-            Argument::RegisterAccess(arg) => arg,
+            Argument::RegisterAccess(arg) => &**arg,
         }
     }
 

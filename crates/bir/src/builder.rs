@@ -41,6 +41,7 @@ use crate::module::{Holder, Module};
 use crate::names::Sym;
 use crate::ops::Op;
 use crate::records::Register;
+use crate::shared::Shared;
 
 /// Adds to a module, at the end of one block.
 ///
@@ -160,9 +161,9 @@ impl<'m> Builder<'m> {
         InstBuilder::new(self.module, inst)
     }
 
-    fn debug_info(&self) -> Option<Box<DebugInfo>> {
+    fn debug_info(&self) -> Option<Shared<DebugInfo>> {
         let (lineno, op_name) = self.line?;
-        Some(Box::new(DebugInfo::new(Some(lineno), Some(op_name))))
+        Some(DebugInfo::new(Some(lineno), Some(op_name)).into())
     }
 }
 

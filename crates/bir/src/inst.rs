@@ -8,6 +8,7 @@ use crate::generated::records::SyncInfo;
 use crate::ids::{BlockId, ExprId};
 use crate::names::Sym;
 use crate::record::OwnedList;
+use crate::shared::Shared;
 use crate::value::{Extra, Members, Value};
 
 /// An instruction.
@@ -43,7 +44,7 @@ pub struct Instruction {
     /// Semaphores it waits for and updates. An empty record may stand in a document.
     pub sync_info: Option<Box<SyncInfo>>,
     /// Where it comes from in the source.
-    pub debug: Option<Box<DebugInfo>>,
+    pub debug: Option<Shared<DebugInfo>>,
     /// Names of passes; `None` means the default of the backend, which is not an empty list.
     pub optin_passes: Option<Box<[Sym]>>,
     rare: Option<Box<Rare>>,
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn instructions_and_operands_are_small() {
         assert!(size_of::<Op>() <= 24, "Op: {}", size_of::<Op>());
-        assert!(size_of::<Argument>() <= 112, "Argument: {}", size_of::<Argument>());
+        assert!(size_of::<Argument>() <= 16, "Argument: {}", size_of::<Argument>());
         assert!(size_of::<Instruction>() <= 224, "Instruction: {}", size_of::<Instruction>());
     }
 }

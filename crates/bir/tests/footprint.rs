@@ -107,7 +107,7 @@ fn access(loc: LocId, offset: u64, dtype: Dtype, pairs: &[(i64, i64)]) -> Physic
 }
 
 fn tile(loc: LocId, offset: u64, dtype: Dtype, pairs: &[(i64, i64)]) -> Argument {
-    Argument::PhysicalAp(access(loc, offset, dtype, pairs))
+    Argument::from(access(loc, offset, dtype, pairs))
 }
 
 /// The bytes that the pieces have.
@@ -371,21 +371,20 @@ fn registers_and_names_that_mean_nothing() {
     let mut world = World::new();
     let name = world.module.names.intern("r0");
     let [r0, r1] = [0, 1].map(|_| world.module.add_reg(Register { name, ..Default::default() }));
-    let register = |reg: RegId| {
-        Argument::RegisterAccess(RegisterAccess { regref: Some(reg.into()), ..Default::default() })
-    };
+    let register =
+        |reg: RegId| Argument::from(RegisterAccess { regref: Some(reg.into()), ..Default::default() });
     let (a, b) = (world.footprint(&register(r0)), world.footprint(&register(r1)));
     assert_eq!((a.overlap(&a), a.overlap(&b)), (Overlap::Yes, Overlap::No));
     assert_eq!(a.display(&world.module).to_string(), "register r0");
 
     let gone = world.module.names.intern("gone");
     let missing = PhysicalAp { memref: Some(Ref::named(gone)), ..Default::default() };
-    let missing = world.footprint(&Argument::PhysicalAp(missing));
+    let missing = world.footprint(&Argument::from(missing));
     assert_eq!(missing.space, Space::Missing(gone));
     assert_eq!(missing.overlap(&missing), Overlap::May);
     assert_eq!(missing.display(&world.module).to_string(), "within unresolved gone bytes from 0");
     let nothing = Footprints::new(&world.module);
-    assert!(nothing.operand(&Argument::ImmValue(ImmValue::default()), &Unknown).is_empty());
+    assert!(nothing.operand(&Argument::from(ImmValue::default()), &Unknown).is_empty());
 }
 
 #[test]
@@ -444,13 +443,13 @@ fn sets_without_one_location() {
         memsetref: Some(set.into()),
         ..access(parts[0], 0, Dtype::Float32, &[(16, 4)])
     };
-    let all = Footprints::new(&world.module).operand(&Argument::PhysicalAp(by_set), &Unknown);
+    let all = Footprints::new(&world.module).operand(&Argument::from(by_set), &Unknown);
     assert!(all.len() == 3 && all.iter().all(|footprint| !footprint.exact));
 
     let empty = world.set("empty", TensorKind::Internal, &[]);
     let in_empty = |offset| {
         let arg = access(parts[0], offset, Dtype::Float32, &[(1, 16)]);
-        Argument::PhysicalAp(PhysicalAp { memref: None, memsetref: Some(empty.into()), ..arg })
+        Argument::from(PhysicalAp { memref: None, memsetref: Some(empty.into()), ..arg })
     };
     let (low, high) = (world.footprint(&in_empty(0)), world.footprint(&in_empty(16)));
     assert_eq!((low.space, low.overlap(&high)), (Space::Set(empty), Overlap::No));
@@ -516,7 +515,7 @@ fn gathers_reach_the_declared_rows() {
             ..Default::default()
         };
         let dynamic_ap_info = Some(Box::new(info));
-        Argument::PhysicalAp(PhysicalAp {
+        Argument::from(PhysicalAp {
             dynamic_ap_info,
             ..access(table, 0, Dtype::Float32, &[(32, 16), (1, 8)])
         })
@@ -540,7 +539,7 @@ fn gathers_reach_the_declared_rows() {
         ..Default::default()
     };
     let arg = PhysicalAp { dynamic_ap_info: Some(Box::new(info)), ..access(table, 0, Dtype::Float32, &[]) };
-    let scalar = Argument::PhysicalAp(arg);
+    let scalar = Argument::from(arg);
     assert_eq!(world.footprint(&scalar).bytes(), 0..8192);
     assert_eq!(world.footprint_in(&scalar, &Held(reg, 3)).bytes(), 3 * 128..3 * 128 + 128 + 32);
     assert!(world.footprint_in(&scalar, &Held(reg, 3)).exact);
@@ -566,15 +565,15 @@ fn what_is_not_known_is_not_exact() {
     let unknown_type = PhysicalAp { dtype: Some(Dtype::Other(Sym::EMPTY)), ..full.clone() };
     let no_pattern = PhysicalAp { ap: None, ..full.clone() };
     for arg in [unknown_type, no_pattern] {
-        let footprint = world.footprint(&Argument::PhysicalAp(arg));
+        let footprint = world.footprint(&Argument::from(arg));
         assert_eq!(footprint.to_string(), "within SB[0..4) x bytes [0..64)");
     }
     world.module[loc].dims = None;
-    let footprint = world.footprint(&Argument::PhysicalAp(full.clone()));
+    let footprint = world.footprint(&Argument::from(full.clone()));
     assert!(!footprint.exact && footprint.partitions().count() == 128);
     // A row that holds no element.
     world.module[loc].dims = Some([4, 2].into());
-    assert!(!world.footprint(&Argument::PhysicalAp(full)).exact);
+    assert!(!world.footprint(&Argument::from(full)).exact);
     // A count below one touches nothing.
     world.module[loc].dims = Some([4, 64].into());
     let nothing = world.footprint(&tile(loc, 0, Dtype::Float32, &[(16, -3), (1, 16)]));

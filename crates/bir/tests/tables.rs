@@ -18,7 +18,7 @@ fn inst(op: Op) -> Instruction {
 }
 
 fn tensor(dtype: Dtype) -> Argument {
-    Argument::PhysicalAp(PhysicalAp { dtype: Some(dtype), ..Default::default() })
+    Argument::from(PhysicalAp { dtype: Some(dtype), ..Default::default() })
 }
 
 fn affine<T>() -> MaybeAffine<T> {
@@ -161,7 +161,7 @@ fn what_a_place_accepts() {
     assert!(moving.accepts_memory(MemoryType::SB));
     assert!(!moving.accepts_memory(MemoryType::PSUM) && !moving.accepts_memory(MemoryType::Input));
     assert!(moving.accepts_kind(&tensor(Dtype::Float32)) && moving.accepts_dtype(Dtype::Uint8));
-    assert!(!moving.accepts_kind(&Argument::ImmValue(ImmValue::default())));
+    assert!(!moving.accepts_kind(&Argument::from(ImmValue::default())));
     assert_eq!(moving.wire, ["S3D3_MM.src", "S3D3_MM.in_dtype"]);
     let names: Vec<_> = Kinds::AP.names().collect();
     assert_eq!(names, ["physical_ap", "symbolic_ap", "symbolic_pwap", "register_ap"]);
@@ -203,7 +203,7 @@ fn what_is_read_and_written() {
     let mut predicated = inst(Op::CopyPredicated(Box::default()));
     predicated.ins = vec![tensor(Dtype::Uint8), tensor(Dtype::Float32)];
     assert_eq!(access_of(&predicated, OperandList::Outs, 0), Access::ReadWrite);
-    predicated.ins.push(Argument::ImmValue(ImmValue::default()));
+    predicated.ins.push(Argument::from(ImmValue::default()));
     assert_eq!(
         access_of(&predicated, OperandList::Outs, 0),
         Access::Write,

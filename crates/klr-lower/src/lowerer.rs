@@ -8,7 +8,7 @@ use bir::enums::{Dtype, EngineType, MemsetMode, TensorKind};
 use bir::ids::{BlockId, FuncId, InstId, RegId};
 use bir::ops::Memset;
 use bir::records::Register;
-use bir::{DebugInfo, Instruction, Members, Module, Value};
+use bir::{DebugInfo, Instruction, Members, Module, Shared, Value};
 use klr::info::operator_name;
 use klr::ir::{Block, Operator, Pos, Stmt};
 
@@ -278,7 +278,7 @@ impl<'a> Lowerer<'a> {
         format!("I-{}", self.generated - 1)
     }
 
-    fn push(&mut self, block: BlockId, name: &str, draft: Draft, debug: Option<Box<DebugInfo>>) -> InstId {
+    fn push(&mut self, block: BlockId, name: &str, draft: Draft, debug: Option<Shared<DebugInfo>>) -> InstId {
         let name = self.module.names.intern(name);
         let mut inst = Instruction::new(name, block, draft.op);
         (inst.engine, inst.ins, inst.outs, inst.debug) = (draft.engine, draft.ins, draft.outs, debug);
@@ -289,7 +289,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// Line and file of the source; the operation is the operator.
-    fn debug(&mut self, op: &Operator<'_>, pos: &Pos<'_>) -> Option<Box<DebugInfo>> {
+    fn debug(&mut self, op: &Operator<'_>, pos: &Pos<'_>) -> Option<Shared<DebugInfo>> {
         let line = i64::try_from(pos.line).ok().filter(|line| *line > 0);
         if line.is_none() && pos.filename.is_none() {
             return None;
@@ -301,7 +301,7 @@ impl<'a> Lowerer<'a> {
             rest.insert("filename", Value::from(file));
             debug.rest = Value::Object(rest);
         }
-        Some(Box::new(debug))
+        Some(debug.into())
     }
 
     /// The instructions of a block that must stay in order each come after the one before. Branches have no

@@ -65,7 +65,7 @@ impl<'a> Lowerer<'a> {
                 let count = bytes.unwrap_or(0) / view.dtype.bytes();
                 let count = number("count of elements", count)?;
                 let pattern = AccessPattern::from([(1, count)]);
-                return Ok(Argument::PhysicalAp(physical(tensor, 0, pattern, dtype)));
+                return Ok(Argument::from(physical(tensor, 0, pattern, dtype)));
             }
             TensorRef::Sbuf(_) => "sbuf",
             TensorRef::Psum(_) => "psum",
@@ -87,7 +87,7 @@ impl<'a> Lowerer<'a> {
                 let step = number("freeElements", tensor.free_elements)?;
                 let rows = number("parDim", tensor.shape.par_dim)?;
                 let pattern = AccessPattern::from([(step, rows), (1, 1), (1, 1), (1, 1)]);
-                Ok(Argument::PhysicalAp(physical(location, 0, pattern, maps::dtype(tensor.dtype))))
+                Ok(Argument::from(physical(location, 0, pattern, maps::dtype(tensor.dtype))))
             }
             Access::BirPattern(access) => self.pattern(access, indices),
             Access::Basic(_) => Err(ProblemKind::AccessForm { form: "basic", kind: 2 }),
@@ -107,7 +107,7 @@ impl<'a> Lowerer<'a> {
             let indices = indices.ok_or(ProblemKind::Dynamic)?;
             argument.dynamic_ap_info = Some(Box::new(self.dynamic_info(access, &argument, indices)?));
         }
-        Ok(Argument::PhysicalAp(argument))
+        Ok(Argument::from(argument))
     }
 
     /// The offset at run time: `c + coefficient * offset`, in elements.
@@ -164,11 +164,7 @@ impl<'a> Lowerer<'a> {
     /// A register as an operand.
     pub(crate) fn register_operand(&mut self, name: &str, dtype: Dtype) -> Result<Argument> {
         let regref = Some(self.register(name)?.into());
-        Ok(Argument::RegisterAccess(RegisterAccess {
-            dtype: Some(dtype),
-            regref,
-            ..RegisterAccess::default()
-        }))
+        Ok(Argument::from(RegisterAccess { dtype: Some(dtype), regref, ..RegisterAccess::default() }))
     }
 
     /// An immediate or a tensor.
@@ -270,5 +266,5 @@ fn physical(tensor: Tensor, offset: u64, pattern: AccessPattern, dtype: Dtype) -
 
 /// A part of a tensor of the lowering's own: rows from the first one, and columns of each.
 pub(crate) fn corner(tensor: Tensor, width: i64, rows: i64, columns: i64, dtype: Dtype) -> Argument {
-    Argument::PhysicalAp(physical(tensor, 0, AccessPattern::from([(width, rows), (1, columns)]), dtype))
+    Argument::from(physical(tensor, 0, AccessPattern::from([(width, rows), (1, columns)]), dtype))
 }

@@ -8,7 +8,7 @@ use bir::record::Presence;
 use bir::records::{PhysicalAp, SyncInfo, SyncUpdate, SyncWait};
 use smallvec::SmallVec;
 
-use super::{ReadRecord, Reader, accesses};
+use super::{ReadRecord, Reader};
 use crate::lexer::Lexer;
 
 impl Reader<'_> {
@@ -17,18 +17,7 @@ impl Reader<'_> {
     #[inline]
     pub(super) fn physical_access(&mut self) -> Option<PhysicalAp> {
         let (start, depth) = (self.lexer.pos(), self.lexer.depth());
-        let rest = &self.lexer.text().as_bytes()[start..];
-        let length = memchr::memchr(b'}', &rest[..rest.len().min(accesses::LONGEST)]).map_or(0, |at| at + 1);
-        let text = &rest[..length];
-        if let Some(known) = self.accesses.get(text) {
-            let access = known.clone();
-            self.lexer.seek(start + length);
-            return Some(access);
-        }
         if let Some(access) = self.canonical_access() {
-            if self.lexer.pos() == start + length {
-                self.accesses.insert(text, &access);
-            }
             return Some(access);
         }
         self.lexer.seek(start);

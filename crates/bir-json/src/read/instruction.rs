@@ -4,7 +4,7 @@ use bir::enums::InstructionType;
 use bir::ids::{BlockId, Id, InstId};
 use bir::record::OwnedList;
 use bir::records::Block;
-use bir::{Argument, DebugInfo, Holder, Instruction, Op, Sym, Value};
+use bir::{Argument, DebugInfo, Holder, Instruction, Op, Shared, Sym, Value};
 
 use super::{Member, OpMembers, Read, Reader};
 use crate::error::{ReadErrorKind, Result};
@@ -188,7 +188,7 @@ impl Reader<'_> {
                     inst.rare_mut().indirection_ins = list;
                 }
             }
-            HeaderKey::Debug => inst.debug = Some(Box::new(self.debug_info()?)),
+            HeaderKey::Debug => inst.debug = Some(self.debug_info()?),
             HeaderKey::Loopnest => self.rare_list(inst, |rare| &mut rare.loopnest)?,
             HeaderKey::Order => self.rare_list(inst, |rare| &mut rare.order)?,
             HeaderKey::Predicates => {
@@ -223,7 +223,22 @@ impl Reader<'_> {
     }
 
     /// Source record; members of unexpected type are kept as they are.
-    pub(super) fn debug_info(&mut self) -> Result<DebugInfo> {
+    pub(super) fn debug_info(&mut self) -> Result<Shared<DebugInfo>> {
+        self.lexer.peek();
+        let text = self.known_debug.text(self);
+        if let Some(known) = self.known_debug.get(text) {
+            self.lexer.seek(self.lexer.pos() + text.len());
+            return Ok(known);
+        }
+        let end = self.lexer.pos() + text.len();
+        let debug = Shared::new(self.new_debug_info()?);
+        if self.lexer.pos() == end {
+            self.known_debug.insert(text, &debug);
+        }
+        Ok(debug)
+    }
+
+    fn new_debug_info(&mut self) -> Result<DebugInfo> {
         if self.lexer.peek() != b'{' {
             return Ok(DebugInfo { rest: self.value()?, ..DebugInfo::default() });
         }

@@ -119,6 +119,11 @@ impl Oddities {
         self.counts[kind as usize]
     }
 
+    /// How many there are of all kinds.
+    pub(crate) fn total(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
     /// The oddities in the order in which they were found; at most a thousand of each kind.
     pub fn iter(&self) -> impl Iterator<Item = &Oddity> {
         self.kept.iter()

@@ -16,13 +16,39 @@ impl Read for Argument {
         if r.lexer.peek() != b'{' {
             return r.lexer.wrong_type("an object: an operand");
         }
+        let text = r.known_arguments.text(r);
+        if let Some(known) = r.known_arguments.get(text) {
+            r.lexer.seek(r.lexer.pos() + text.len());
+            return Ok(known);
+        }
+        let (end, oddities) = (r.lexer.pos() + text.len(), r.oddities.total());
+        let argument = r.argument()?;
+        // What was odd must be told of each operand, and an expression belongs to one.
+        if r.lexer.pos() == end && r.oddities.total() == oddities && may_be_shared(&argument) {
+            r.known_arguments.insert(text, &argument);
+        }
+        Ok(argument)
+    }
+}
+
+/// Whether a copy of an operand shares its record.
+fn may_be_shared(argument: &Argument) -> bool {
+    let mut exprs = false;
+    argument.fields().visit_exprs(&mut |_| exprs = true);
+    !exprs && matches!(argument, Argument::PhysicalAp(_) | Argument::ImmValue(_))
+}
+
+impl Reader<'_> {
+    /// Reads an operand whose text is new.
+    fn argument(&mut self) -> Result<Argument> {
+        let r = self;
         if let Some(access) = r.physical_access() {
-            return Ok(Argument::PhysicalAp(access));
+            return Ok(Argument::from(access));
         }
         let start = r.lexer.pos();
         let (at, kind) = r.argument_kind()?;
         Ok(match &*kind {
-            "physical_ap" => Argument::PhysicalAp(r.get::<PhysicalAp>()?),
+            "physical_ap" => Argument::from(r.get::<PhysicalAp>()?),
             "symbolic_ap" => Argument::SymbolicAp(r.get()?),
             "symbolic_pwap" => {
                 let mut argument: Box<SymbolicAp> = r.get()?;
@@ -33,7 +59,7 @@ impl Read for Argument {
             "imm_value" => {
                 let mut argument: ImmValue = r.get()?;
                 r.immediate(argument.dtype, argument.value.as_mut_slice(), start)?;
-                Argument::ImmValue(argument)
+                Argument::from(argument)
             }
             "symbolic_imm_value" => {
                 let mut argument: Box<SymbolicImmValue> = r.get()?;
@@ -48,7 +74,7 @@ impl Read for Argument {
                 }
                 Argument::ImmArray(argument)
             }
-            "register_access" => Argument::RegisterAccess(r.get::<RegisterAccess>()?),
+            "register_access" => Argument::from(r.get::<RegisterAccess>()?),
             _ => {
                 return Err(
                     ReadErrorKind::UnknownName { what: "Unsupported argument kind", name: kind }.at(at)

@@ -5,7 +5,7 @@ use bir::expr::Expr;
 use bir::ids::{BlockId, ExprId, FuncId, Id, InstId, LocId, QueueId, Ref, RegId, SetId, Target};
 use bir::record::{FieldType, RefVisitor};
 use bir::records::PhysicalAp;
-use bir::{Argument, Holder, Instruction, Module, Op, Sym, Value};
+use bir::{Argument, Holder, Instruction, Module, Op, Shared, Sym, Value};
 use hashbrown::{HashMap, HashSet};
 
 use super::Reader;
@@ -131,6 +131,7 @@ impl Reader<'_> {
                 Holder::Function(id) => Scope::Function(id),
                 _ => Scope::All,
             };
+            self.resolved.clear();
             let ids: Vec<InstId> = self.module.insts_of(holder).collect();
             for id in ids {
                 self.resolve_inst(id, &tables, Some(scope))?;
@@ -293,13 +294,17 @@ impl Reader<'_> {
         let (mut exprs, mut missing) = (resolver.exprs, resolver.missing);
         self.module[id].op = op;
         if scope.is_some() || !self.module[id].rare().unroll_dependencies.is_empty() {
+            let mut resolved = std::mem::take(&mut self.resolved);
             let place = Instruction::new(Sym::EMPTY, self.module[id].block, Op::NoOp);
             let mut inst = std::mem::replace(&mut self.module[id], place);
             // How the op looks names up, in its queue say, is a matter of its own keys alone.
             let mut resolver = Resolver::new(self, tables, scope, id, &Op::NoOp);
+            resolver.resolved = resolved;
             resolver.instruction(&mut inst);
+            resolved = std::mem::take(&mut resolver.resolved);
             exprs.append(&mut resolver.exprs);
             missing.append(&mut resolver.missing);
+            self.resolved = resolved;
             self.module[id] = inst;
         }
         if let Some(scope) = scope {
@@ -457,7 +462,11 @@ struct Resolver<'a> {
     is_nki_kernel: bool,
     exprs: Vec<ExprId>,
     missing: Vec<Missing>,
+    resolved: Resolved,
 }
+
+/// Shared accesses that were resolved: by address what they were, which keeps the address taken, and what they are now.
+pub(super) type Resolved = HashMap<usize, (Shared<PhysicalAp>, Shared<PhysicalAp>)>;
 
 impl<'a> Resolver<'a> {
     fn new(reader: &'a Reader<'_>, tables: &'a Tables, scope: Option<Scope>, inst: InstId, op: &Op) -> Self {
@@ -473,6 +482,7 @@ impl<'a> Resolver<'a> {
             is_nki_kernel: matches!(op, Op::NKIKernel(_)),
             exprs: Vec::new(),
             missing: Vec::new(),
+            resolved: Resolved::new(),
         }
     }
 
@@ -496,10 +506,10 @@ impl<'a> Resolver<'a> {
             sync.visit_refs(self);
         }
         for argument in inst.operands_mut() {
-            if let Argument::PhysicalAp(access) = argument {
-                self.foreign_location(access);
+            match argument {
+                Argument::PhysicalAp(access) => self.access(access),
+                _ => argument.visit_refs(self),
             }
-            argument.visit_refs(self);
         }
         if !inst.has_rare() {
             return;
@@ -509,6 +519,27 @@ impl<'a> Resolver<'a> {
         for edge in &mut rare.unroll_dependencies {
             self.inst(&mut edge.target);
             edge.exprs.iter().for_each(|id| self.expr(*id));
+        }
+    }
+
+    /// An access, which stays shared with the instructions that had it in common.
+    fn access(&mut self, access: &mut Shared<PhysicalAp>) {
+        let complete = access.memref_owner_func.is_none()
+            && access.dynamic_ap_info.is_none()
+            && !access.memref.is_some_and(|r| matches!(r.target(), Target::Missing(_)))
+            && !access.memsetref.is_some_and(|r| matches!(r.target(), Target::Missing(_)));
+        if complete {
+            return;
+        }
+        if let Some((_, resolved)) = self.resolved.get(&access.address()) {
+            *access = resolved.clone();
+            return;
+        }
+        let (before, missing, exprs) = (access.clone(), self.missing.len(), self.exprs.len());
+        self.foreign_location(access);
+        access.visit_refs(self);
+        if before.is_shared() && (missing, exprs) == (self.missing.len(), self.exprs.len()) {
+            self.resolved.insert(before.address(), (before, access.clone()));
         }
     }
 

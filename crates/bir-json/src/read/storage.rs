@@ -28,7 +28,7 @@ impl Reader<'_> {
         self.sets.clear();
         self.registers.clear();
         self.inst_names.clear();
-        self.accesses.clear();
+        self.known_arguments.clear();
         let mut function: Function = self.record("an object: a function")?;
         function.nki = nki;
         // The first function stands in for main until one is called so; NKI functions may come before it.
@@ -64,7 +64,7 @@ impl Reader<'_> {
         self.sets.clear();
         self.registers.clear();
         self.inst_names.clear();
-        self.accesses.clear();
+        self.known_arguments.clear();
         self.lexer.peek();
         let at = self.lexer.pos();
         let queue: Queue = self.record("an object: a queue")?;

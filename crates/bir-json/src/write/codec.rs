@@ -118,13 +118,13 @@ write_as! {
     AccessPattern: w, v => w.out.pairs(v.iter().map(|pair| (pair.step, pair.num)));
     Shape: w, v => w.out.numbers(v.iter());
     Argument: w, v => match v {
-        Argument::PhysicalAp(arg) => w.access(arg),
+        Argument::PhysicalAp(arg) => w.shared_value(arg, |w, arg| w.object(arg)),
         Argument::SymbolicAp(arg) => w.object(&**arg),
         Argument::RegisterAp(arg) => w.object(&**arg),
-        Argument::ImmValue(arg) => w.object(arg),
+        Argument::ImmValue(arg) => w.shared_value(arg, |w, arg| w.object(arg)),
         Argument::SymbolicImmValue(arg) => w.object(&**arg),
         Argument::ImmArray(arg) => w.object(&**arg),
-        Argument::RegisterAccess(arg) => w.object(arg),
+        Argument::RegisterAccess(arg) => w.object(&**arg),
     };
     OwnedList<FuncId>: w, v => w.main_first(v, |w, id| w.object(&w.module[id]));
     OwnedList<BlockId>: w, v => w.main_first(v, |w, id| w.object(&w.module[id]));

@@ -153,7 +153,7 @@ impl<'a> Object<'a, '_, '_> {
             HeaderKey::Outs => self.put_with(name, |w| w.arguments(&inst.outs)),
             HeaderKey::Debug => {
                 if let Some(debug) = &inst.debug {
-                    self.put_with(name, |w| w.debug(debug));
+                    self.put_with(name, |w| w.shared_value(debug, Writer::debug));
                 }
             }
             HeaderKey::Loopnest => self.put_list(name, &rare.loopnest, |w, axis| axis.write(w)),

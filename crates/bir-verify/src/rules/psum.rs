@@ -165,7 +165,7 @@ fn accumulation(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
             }
             let flag = Keys::of(&inst.op).map(|keys| keys.accumulation_flag.value());
             let access = match argument {
-                bir::Argument::PhysicalAp(access) if access.dynamic_ap_info.is_none() => Some(access),
+                bir::Argument::PhysicalAp(access) if access.dynamic_ap_info.is_none() => Some(&**access),
                 _ => None,
             };
             let known = access.and_then(|access| {

@@ -218,7 +218,7 @@ fn overlaps(a: &bir::geometry::Footprint, b: &bir::geometry::Footprint) -> bool 
 
 /// All bytes of a location.
 fn whole(program: &Program<'_>, loc: LocId) -> bir::geometry::OperandFootprints {
-    let all = Argument::PhysicalAp(PhysicalAp { memref: Some(loc.into()), ..PhysicalAp::default() });
+    let all = Argument::from(PhysicalAp { memref: Some(loc.into()), ..PhysicalAp::default() });
     program.footprints.operand(&all, &bir::geometry::Unknown)
 }
 

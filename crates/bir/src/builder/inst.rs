@@ -115,7 +115,7 @@ impl<'b> InstBuilder<'b> {
     /// Line and operation of the source.
     pub fn line(self, lineno: i64, op_name: &str) -> Self {
         let op_name = self.module.names.intern(op_name);
-        self.with(|inst| inst.debug = Some(Box::new(DebugInfo::new(Some(lineno), Some(op_name)))))
+        self.with(|inst| inst.debug = Some(DebugInfo::new(Some(lineno), Some(op_name)).into()))
     }
 
     /// Which of several equal engines runs it.

@@ -25,7 +25,7 @@ impl Operand {
     /// An immediate number.
     pub fn imm(dtype: Dtype, value: ImmNumber) -> Operand {
         let value = ImmValue { dtype: Some(dtype), value: Some(value), ..ImmValue::default() };
-        Argument::ImmValue(value).into()
+        Argument::from(value).into()
     }
 
     /// Immediate numbers.
@@ -44,7 +44,7 @@ impl Operand {
     pub fn register(register: RegId, dtype: Dtype) -> Operand {
         let access =
             RegisterAccess { dtype: Some(dtype), regref: Some(register.into()), ..RegisterAccess::default() };
-        Argument::RegisterAccess(access).into()
+        Argument::from(access).into()
     }
 
     pub(super) fn resolve(self, module: &Module) -> Argument {
@@ -151,7 +151,7 @@ impl Access {
         let dtype = self.dtype.or(module[set].dtype);
         let (offset, pattern, shape) = self.geometry(module);
         match self.form {
-            Form::Physical => Argument::PhysicalAp(PhysicalAp {
+            Form::Physical => Argument::from(PhysicalAp {
                 ap: Some(pattern),
                 offset,
                 dtype,

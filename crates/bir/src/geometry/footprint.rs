@@ -50,7 +50,7 @@ impl Space {
 /// # let location = MemoryLocation { name, r#type: MemoryType::SB, addr: 4096, dims: Some([128, 2048].into()),
 /// #     allocated: true, set, ..Default::default() };
 /// # let x = module.add_loc(location);
-/// # let tile = |offset| Argument::PhysicalAp(PhysicalAp { ap: Some([(512, 128), (1, 16)].into()), offset,
+/// # let tile = |offset| Argument::from(PhysicalAp { ap: Some([(512, 128), (1, 16)].into()), offset,
 /// #     dtype: Some(Dtype::Float32), memref: Some(x.into()), ..Default::default() });
 /// # let (left, right) = (tile(0), tile(16));
 /// // Columns 0..16 and 16..32 of a tile of 128 partitions with 512 float32 each, at byte 4096.

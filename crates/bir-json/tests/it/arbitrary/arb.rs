@@ -468,18 +468,18 @@ pub(super) use {fill, fill_enums, fill_ops};
 impl Arb for Argument {
     fn arb(w: &mut World) -> Self {
         let mut argument = match w.below(7) {
-            0 => Argument::PhysicalAp(physical(w)),
+            0 => Argument::from(physical(w)),
             1 => {
                 let mut access = SymbolicAp::arb(w);
                 access.pwap = w.once_in(2);
                 Argument::SymbolicAp(Box::new(access))
             }
             2 => Argument::RegisterAp(Box::new(RegisterAp::arb(w))),
-            3 => Argument::RegisterAccess(RegisterAccess::arb(w)),
+            3 => Argument::from(RegisterAccess::arb(w)),
             4 => {
                 let dtype = imm_dtype(w);
                 let value = w.once_in(2).then(|| immediate(w, dtype));
-                Argument::ImmValue(ImmValue { dtype, value, ..ImmValue::default() })
+                Argument::from(ImmValue { dtype, value, ..ImmValue::default() })
             }
             5 => {
                 let dtype = imm_dtype(w);

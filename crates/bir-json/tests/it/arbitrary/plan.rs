@@ -430,7 +430,7 @@ fn inst_contents(w: &mut World, id: InstId, plan: &InstPlan, unique: &[InstId]) 
         let extra = w.extra();
         w.module[id].sync_info.as_mut().unwrap().extra = extra;
     }
-    w.module[id].debug = w.once_in(2).then(|| Box::new(debug(w)));
+    w.module[id].debug = w.once_in(2).then(|| debug(w).into());
     let passes: Option<Vec<Sym>> = Arb::arb(w);
     w.module[id].optin_passes = passes.map(Into::into);
     edges(w, id, unique);
