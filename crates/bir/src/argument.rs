@@ -1,5 +1,7 @@
 //! Operands of an instruction. spec: bir-json 8
 
+use smallvec::SmallVec;
+
 use crate::access::AccessPattern;
 use crate::generated::enums::Dtype;
 use crate::generated::records::{
@@ -21,6 +23,9 @@ pub enum ImmNumber {
     /// A float32.
     Float(f32),
 }
+
+/// Operands of one list of an instruction. Most lists are short, so two have room in the instruction itself.
+pub type Arguments = SmallVec<[Argument; 2]>;
 
 /// One operand. Accesses and numbers may be shared with other instructions, see [`Shared`].
 #[derive(Clone, PartialEq, Debug)]

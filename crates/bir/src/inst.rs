@@ -1,6 +1,6 @@
 //! The instruction: a header that all share, and the op. spec: bir-json 7
 
-use crate::argument::Argument;
+use crate::argument::{Argument, Arguments};
 use crate::edges::{EdgeSet, MissingEdge, UnrollEdge};
 use crate::generated::enums::{EngineType, InstructionType, NamedObjectOrigin};
 use crate::generated::ops::Op;
@@ -34,9 +34,9 @@ pub struct Instruction {
     /// What it does, with the keys of the op.
     pub op: Op,
     /// Inputs.
-    pub ins: Vec<Argument>,
+    pub ins: Arguments,
     /// Outputs.
-    pub outs: Vec<Argument>,
+    pub outs: Arguments,
     /// Instructions that come first in the same iteration.
     pub dependencies: EdgeSet,
     /// Instructions that come first in an earlier iteration of a loop.
@@ -54,7 +54,7 @@ pub struct Instruction {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rare {
     /// Index tensors of indirect accesses.
-    pub indirection_ins: Vec<Argument>,
+    pub indirection_ins: Arguments,
     /// Dependencies that hold for some iterations.
     pub unroll_dependencies: Vec<UnrollEdge>,
     /// Names of the axes of the enclosing loops, outermost first.
@@ -72,7 +72,7 @@ pub struct Rare {
 }
 
 static NO_RARE: Rare = Rare {
-    indirection_ins: Vec::new(),
+    indirection_ins: Arguments::new_const(),
     unroll_dependencies: Vec::new(),
     loopnest: Vec::new(),
     predicates: Vec::new(),
@@ -113,8 +113,8 @@ impl Instruction {
             scheduled_start: 0,
             scheduled_end: 0,
             op,
-            ins: Vec::new(),
-            outs: Vec::new(),
+            ins: Arguments::new(),
+            outs: Arguments::new(),
             dependencies: EdgeSet::default(),
             loop_carried_dependencies: EdgeSet::default(),
             sync_info: None,
@@ -224,6 +224,6 @@ mod tests {
     fn instructions_and_operands_are_small() {
         assert!(size_of::<Op>() <= 24, "Op: {}", size_of::<Op>());
         assert!(size_of::<Argument>() <= 16, "Argument: {}", size_of::<Argument>());
-        assert!(size_of::<Instruction>() <= 224, "Instruction: {}", size_of::<Instruction>());
+        assert!(size_of::<Instruction>() <= 256, "Instruction: {}", size_of::<Instruction>());
     }
 }

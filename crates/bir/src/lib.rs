@@ -27,7 +27,7 @@ pub mod target;
 mod value;
 pub mod visit;
 
-pub use argument::{Argument, ImmNumber};
+pub use argument::{Argument, Arguments, ImmNumber};
 pub use condition::Condition;
 pub use conf::{Conf, Known};
 pub use generated::{enums, ops, records};

@@ -1,5 +1,7 @@
 //! What the generated structs have in common: presence bits, field descriptions, and reflection over fields.
 
+use smallvec::SmallVec;
+
 use crate::access::{AccessPattern, Shape};
 use crate::argument::ImmNumber;
 use crate::expr::MaybeAffine;
@@ -324,6 +326,21 @@ impl<T: FieldType> FieldType for Box<T> {
 }
 
 impl<T: FieldType> FieldType for Vec<T> {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::List(self.iter().map(T::as_field).collect())
+    }
+    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+        self.iter_mut().for_each(|item| item.visit_refs(visitor));
+    }
+    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+        self.iter().for_each(|item| item.visit_exprs(visit));
+    }
+}
+
+/// A list that nearly always has one element, which lies in the record itself.
+pub type Few<T> = SmallVec<[T; 1]>;
+
+impl<T: FieldType> FieldType for Few<T> {
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::List(self.iter().map(T::as_field).collect())
     }

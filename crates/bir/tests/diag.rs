@@ -149,7 +149,7 @@ fn the_location_of_an_operand_is_named() {
     let [x, again] = [0, 1].map(|_| built.location(main, "x"));
     let gone = built.name("gone");
     let to = |memref: Ref<LocId>| Argument::from(PhysicalAp { memref: Some(memref), ..Default::default() });
-    built.module[inst].ins = vec![to(x.into()), to(again.into()), to(Ref::named(gone))];
+    built.module[inst].ins = vec![to(x.into()), to(again.into()), to(Ref::named(gone))].into();
     let location = |index| built.named(Place::operand(inst, OperandList::Ins, index)).location;
     let names: Vec<_> = (0..4).map(location).collect();
     assert_eq!(names, [Some("x".into()), Some("x@2".into()), Some("gone".into()), None]);

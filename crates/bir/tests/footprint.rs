@@ -615,8 +615,9 @@ fn accesses_of_an_instruction() {
     matmult.ins = vec![
         tile(sb, 0, Dtype::Bfloat16, &[(1024, 128), (1, 512)]),
         tile(sb, 512, Dtype::Bfloat16, &[(1024, 128), (1, 128)]),
-    ];
-    matmult.outs = vec![tile(acc, 0, Dtype::Float32, &[(512, 128), (1, 512)])];
+    ]
+    .into();
+    matmult.outs = vec![tile(acc, 0, Dtype::Float32, &[(512, 128), (1, 512)])].into();
     let footprints = Footprints::new(&world.module);
     let accesses: Vec<_> = footprints.accesses(&matmult, &Unknown).collect();
     let kinds: Vec<_> = accesses.iter().map(|a| (a.list, a.index, a.access)).collect();

@@ -201,7 +201,7 @@ fn what_is_read_and_written() {
     assert_eq!(shuffle(None), Access::WriteMaybeRead);
 
     let mut predicated = inst(Op::CopyPredicated(Box::default()));
-    predicated.ins = vec![tensor(Dtype::Uint8), tensor(Dtype::Float32)];
+    predicated.ins = vec![tensor(Dtype::Uint8), tensor(Dtype::Float32)].into();
     assert_eq!(access_of(&predicated, OperandList::Outs, 0), Access::ReadWrite);
     predicated.ins.push(Argument::from(ImmValue::default()));
     assert_eq!(

@@ -281,9 +281,11 @@ impl<'a> Lowerer<'a> {
     fn push(&mut self, block: BlockId, name: &str, draft: Draft, debug: Option<Shared<DebugInfo>>) -> InstId {
         let name = self.module.names.intern(name);
         let mut inst = Instruction::new(name, block, draft.op);
-        (inst.engine, inst.ins, inst.outs, inst.debug) = (draft.engine, draft.ins, draft.outs, debug);
+        (inst.engine, inst.debug) = (draft.engine, debug);
+        inst.ins.extend(draft.ins);
+        inst.outs.extend(draft.outs);
         if !draft.indices.is_empty() {
-            inst.rare_mut().indirection_ins = draft.indices;
+            inst.rare_mut().indirection_ins.extend(draft.indices);
         }
         self.module.push_inst(block, inst)
     }

@@ -225,6 +225,9 @@ impl Tables {
             "list<u64>" => "Shape".to_owned(),
             "list<instruction>" => "OwnedList<InstId>".to_owned(),
             "list<union:storage>" => "OwnedList<Storage>".to_owned(),
+            // Nearly all have one.
+            "list<record:sync_wait>" => "Few<SyncWait>".to_owned(),
+            "list<record:sync_update>" => "Few<SyncUpdate>".to_owned(),
             "map<string,json>" => "Members".to_owned(),
             "map<string,list<name-ref:memory_location>>" => "Vec<CallBinding>".to_owned(),
             "map<string,string>" | "record:FunctionArgumentMap" => "ArgumentMap".to_owned(),

@@ -4,7 +4,7 @@
 use bir::OpenEnum;
 use bir::access::{AccessPattern, ApPair, Shape};
 use bir::enums::Dtype;
-use bir::record::Presence;
+use bir::record::{Few, Presence};
 use bir::records::{PhysicalAp, SyncInfo, SyncUpdate, SyncWait};
 use smallvec::SmallVec;
 
@@ -155,8 +155,8 @@ impl Reader<'_> {
     }
 
     /// A list of objects, each with just the members that `members` reads.
-    fn canonical_list<T>(&mut self, members: impl Fn(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let mut items: SmallVec<[T; 4]> = SmallVec::new();
+    fn canonical_list<T>(&mut self, members: impl Fn(&mut Self) -> Option<T>) -> Option<Few<T>> {
+        let mut items = Few::new();
         self.lexer.take(b'[').then_some(())?;
         if !self.lexer.take(b']') {
             loop {
@@ -169,9 +169,8 @@ impl Reader<'_> {
                 self.lexer.take(b',').then_some(())?;
             }
         }
-        let mut list = Vec::with_capacity(items.len());
-        list.extend(items);
-        Some(list)
+        items.shrink_to_fit();
+        Some(items)
     }
 
     fn plain_u32(&mut self) -> Option<u32> {

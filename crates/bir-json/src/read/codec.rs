@@ -3,7 +3,7 @@
 use bir::access::{AccessPattern, ApPair, Shape};
 use bir::expr::MaybeAffine;
 use bir::ids::{BlockId, ExprId, FuncId, InstId, LocId, QueueId, Ref, RegId, SetId};
-use bir::record::{ArgumentMap, OwnedList};
+use bir::record::{ArgumentMap, Few, OwnedList};
 use bir::{EmptyHolder, Members, NkiFunctions, Storage, Sym, Value};
 use smallvec::SmallVec;
 
@@ -146,6 +146,17 @@ impl<T: Read> Read for Box<T> {
 impl<T: Read> Read for Vec<T> {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         r.list("an array", T::read)
+    }
+}
+
+impl<T: Read> Read for Few<T> {
+    fn read(r: &mut Reader<'_>) -> Result<Self> {
+        let mut list = Few::new();
+        r.each_element("an array", |r| {
+            list.push(r.get()?);
+            Ok(())
+        })?;
+        Ok(list)
     }
 }
 

@@ -4,7 +4,7 @@ use bir::enums::InstructionType;
 use bir::ids::{BlockId, Id, InstId};
 use bir::record::OwnedList;
 use bir::records::Block;
-use bir::{Argument, DebugInfo, Holder, Instruction, Op, Shared, Sym, Value};
+use bir::{Arguments, DebugInfo, Holder, Instruction, Op, Shared, Sym, Value};
 
 use super::{Member, OpMembers, Read, Reader};
 use crate::error::{ReadErrorKind, Result};
@@ -46,7 +46,7 @@ impl Reader<'_> {
         let mut inst = Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp);
         let mut opcode = None;
         let mut members: OpMembers<'_> = OpMembers::new();
-        let mut misplaced = Vec::new();
+        let mut misplaced = Arguments::new();
         let mut seen = 0u32;
         self.each_member(|r, key, key_at| {
             let Some(header) = HeaderKey::find(key.as_bytes()) else {
@@ -146,7 +146,7 @@ impl Reader<'_> {
         inst: &mut Instruction,
         id: InstId,
         key: HeaderKey,
-        misplaced: &mut Vec<Argument>,
+        misplaced: &mut Arguments,
     ) -> Result<()> {
         match key {
             HeaderKey::Name => inst.name = self.get()?,

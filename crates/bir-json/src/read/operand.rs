@@ -4,8 +4,7 @@ use bir::enums::Dtype;
 use bir::records::{
     ImmArray, ImmValue, PhysicalAp, RegisterAccess, RegisterAp, SymbolicAp, SymbolicImmValue,
 };
-use bir::{Argument, ImmNumber, OpenEnum};
-use smallvec::SmallVec;
+use bir::{Argument, Arguments, ImmNumber, OpenEnum};
 
 use super::{OddityKind, Read, Reader};
 use crate::error::{ReadErrorKind, Result};
@@ -114,8 +113,8 @@ fn whole(v: f64) -> ImmNumber {
 
 impl Reader<'_> {
     /// Operands of one list. An immediate that is no input goes to `misplaced`. spec: bir-json 8.1
-    pub(super) fn arguments(&mut self, mut misplaced: Option<&mut Vec<Argument>>) -> Result<Vec<Argument>> {
-        let mut list: SmallVec<[Argument; 4]> = SmallVec::new();
+    pub(super) fn arguments(&mut self, mut misplaced: Option<&mut Arguments>) -> Result<Arguments> {
+        let mut list = Arguments::new();
         self.each_element("an array of operands", |r| {
             r.lexer.peek();
             let at = r.lexer.pos();
@@ -129,9 +128,8 @@ impl Reader<'_> {
             }
             Ok(())
         })?;
-        let mut exact = Vec::with_capacity(list.len());
-        exact.extend(list);
-        Ok(exact)
+        list.shrink_to_fit();
+        Ok(list)
     }
 
     /// The kind of the operand at the lexer, which does not move: documents have the key in any place.

@@ -3,7 +3,7 @@
 use bir::access::{AccessPattern, Shape};
 use bir::expr::MaybeAffine;
 use bir::ids::{BlockId, ExprId, FuncId, Id, InstId, LocId, QueueId, Ref, RegId, SetId};
-use bir::record::{ArgumentMap, OwnedList};
+use bir::record::{ArgumentMap, Few, OwnedList};
 use bir::{
     AliasEdge, Argument, CallBinding, EmptyHolder, ImmNumber, Members, Module, NameOf, NkiFunctions,
     OpenEnum, Storage, Sym, Value,
@@ -240,6 +240,12 @@ impl<T: Write> Write for Box<[T]> {
 }
 
 impl<T: Write> Write for Vec<T> {
+    fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
+        w.array(self, |w, item| item.write(w));
+    }
+}
+
+impl<T: Write> Write for Few<T> {
     fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
         w.array(self, |w, item| item.write(w));
     }

@@ -203,8 +203,8 @@ pub(crate) const FAULTS: &[Fault] = &[
         }
         change(m, It::Reciprocal, |inst| {
             inst.op = Op::new(It::TensorTensor);
-            inst.ins = vec![Argument::from(low.clone()), Argument::from(high)];
-            inst.outs = vec![Argument::from(low)];
+            inst.ins = vec![Argument::from(low.clone()), Argument::from(high)].into();
+            inst.outs = vec![Argument::from(low)].into();
         });
     }),
     Fault("a result over its shifted input", &["WIP-01"], |m| {

@@ -596,9 +596,9 @@ record! {
         /// `on_wait`: `list<record:sync_wait>`, default `[]`, present or nondefault, read optional, confidence C.
         ///
         /// Array order matters; real dumps may hold an empty sync_info object.
-        on_wait: Vec<SyncWait> = Default::default(), ("on_wait" "list<record:sync_wait>" PresentOrNondefault false true 'C') present ON_WAIT 0;
+        on_wait: Few<SyncWait> = Default::default(), ("on_wait" "list<record:sync_wait>" PresentOrNondefault false true 'C') present ON_WAIT 0;
         /// `on_update`: `list<record:sync_update>`, default `[]`, present or nondefault, read optional, confidence C.
-        on_update: Vec<SyncUpdate> = Default::default(), ("on_update" "list<record:sync_update>" PresentOrNondefault false true 'C') present ON_UPDATE 1;
+        on_update: Few<SyncUpdate> = Default::default(), ("on_update" "list<record:sync_update>" PresentOrNondefault false true 'C') present ON_UPDATE 1;
     }
     links { }
     starts_present { }

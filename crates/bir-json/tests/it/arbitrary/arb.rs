@@ -291,6 +291,12 @@ impl<T: Arb> Arb for Vec<T> {
     }
 }
 
+impl<T: Arb> Arb for bir::record::Few<T> {
+    fn arb(w: &mut World) -> Self {
+        Vec::arb(w).into()
+    }
+}
+
 // Elements of a list may be null where a value may not.
 impl<T: Arb> Arb for [T; 2] {
     fn arb(w: &mut World) -> Self {

@@ -416,8 +416,8 @@ fn inst_contents(w: &mut World, id: InstId, plan: &InstPlan, unique: &[InstId]) 
         let list: Vec<Argument> = Arb::arb(w);
         list.into_iter().filter(|arg| !arg.is_immediate()).collect::<Vec<_>>()
     };
-    w.module[id].ins = Arb::arb(w);
-    w.module[id].outs = outs(w);
+    w.module[id].ins = Vec::arb(w).into();
+    w.module[id].outs = outs(w).into();
     w.module[id].engine = Arb::arb(w);
     if w.once_in(2) {
         w.module[id].engine_id = Arb::arb(w);
@@ -439,7 +439,7 @@ fn inst_contents(w: &mut World, id: InstId, plan: &InstPlan, unique: &[InstId]) 
         let extra = w.extra();
         let indirection_ins = outs(w);
         let rare = bir::Rare {
-            indirection_ins,
+            indirection_ins: indirection_ins.into(),
             unroll_dependencies: unroll(w, id),
             loopnest: Arb::arb(w),
             predicates: Arb::arb(w),

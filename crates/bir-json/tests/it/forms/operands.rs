@@ -141,3 +141,63 @@ fn equal_operands_of_two_functions_differ() {
         }
     }
 }
+
+/// Equal operands share a record; one that is changed goes its own way, and so does what is odd or has expressions.
+#[test]
+fn equal_operands_share_a_record() {
+    let one = imm("int32", json!(1));
+    let operands = || json!({"ins": [operand(), one, operand()], "debug": {"lineno": 7, "op_name": "op"}});
+    let insts = [with(&inst("NoOp", "x"), operands()), with(&inst("NoOp", "y"), operands())];
+    let mut loaded = load(&world_with(&insts).to_string());
+    let module = &mut loaded.module;
+    let named =
+        |module: &bir::Module, name: &str| module.insts().find(|id| module.str(module[*id].name) == name);
+    let (x, y) = (named(module, "x").unwrap(), named(module, "y").unwrap());
+    for index in 0..3 {
+        let [first, second] = [x, y].map(|id| match &module[id].ins[index] {
+            bir::Argument::PhysicalAp(access) => access.address(),
+            bir::Argument::ImmValue(number) => number.address(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(first, second, "{index}");
+    }
+    let [first, second] = [x, y].map(|id| module[id].debug.as_ref().unwrap().address());
+    assert_eq!(first, second);
+
+    let bir::Argument::PhysicalAp(access) = &mut module[x].ins[0] else { unreachable!() };
+    access.offset = 77;
+    let text = bir_json::to_string(module, &Default::default());
+    assert_eq!(text.matches("\"offset\": 77").count(), 1);
+}
+
+/// Operands of queues, whose storage is found in the second pass, stay shared; and odd ones are told one by one.
+#[test]
+fn operands_that_are_resolved_late_share_a_record() {
+    let mut queue = world();
+    let descriptor = |name: &str| {
+        let operands = json!({"ins": [operand(), operand()], "engine": "DMA"});
+        with(&super::inst("DMADescriptorCopy", name), operands)
+    };
+    queue["queues"][0]["blocks"][0]["instructions"][0]["blocks"] =
+        json!([block("db0_Block0", json!([descriptor("d"), descriptor("e")]))]);
+    let loaded = load(&queue.to_string());
+    let module = &loaded.module;
+    let descriptors = module.insts().filter(|id| matches!(module[*id].op, Op::DMADescriptorCopy(_)));
+    let mut addresses: Vec<usize> = descriptors
+        .flat_map(|id| &module[id].ins)
+        .map(|argument| match argument {
+            bir::Argument::PhysicalAp(access) => {
+                assert!(access.memref.unwrap().id().is_some() && access.memsetref.unwrap().id().is_some());
+                access.address()
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(addresses.len(), 4);
+    addresses.dedup();
+    assert_eq!(addresses.len(), 1);
+
+    let odd = with(&operand(), json!({"surprise": 1}));
+    let (_, oddities) = with_oddities(&with(&inst("NoOp", "x"), json!({"ins": [odd, odd]})));
+    assert_eq!(oddities, [(OddityKind::UnknownMember, 2)]);
+}
