@@ -19,6 +19,50 @@ pub(super) struct RawAlias {
     offset: usize,
 }
 
+/// Aliases of a function: kinds by the two ends, in both directions, and the ends in order.
+#[derive(Default)]
+struct Links {
+    masks: HashMap<(LocId, LocId), u8>,
+    order: Vec<(LocId, LocId)>,
+}
+
+impl Links {
+    /// Adds an alias on both ends; says whether that was new.
+    fn add(&mut self, source: LocId, target: LocId, kind: u8) -> bool {
+        let mut new = false;
+        for ends in [(source, target), (target, source)] {
+            let mask = self.masks.entry(ends).or_insert_with(|| {
+                self.order.push(ends);
+                new = true;
+                0
+            });
+            new |= *mask | kind != *mask;
+            *mask |= kind;
+        }
+        new
+    }
+}
+
+/// Locations by set and name, each set looked at once.
+#[derive(Default)]
+struct SetIndex {
+    by_name: HashMap<(SetId, Sym), LocId>,
+    indexed: HashSet<SetId>,
+}
+
+impl SetIndex {
+    /// The location that a set and a name mean: of several, the first.
+    fn find(&mut self, reader: &Reader<'_>, set: Sym, location: Sym) -> Option<LocId> {
+        let set = reader.sets.get(set)?;
+        if self.indexed.insert(set) {
+            for id in &reader.module[set].memorylocations {
+                self.by_name.entry((set, reader.module[id].name)).or_insert(id);
+            }
+        }
+        self.by_name.get(&(set, location)).copied()
+    }
+}
+
 impl Reader<'_> {
     pub(crate) fn function_record(&mut self, nki: bool) -> Result<FuncId> {
         let id = self.module.add_func(Function::default());
@@ -226,23 +270,13 @@ impl Reader<'_> {
     /// Adds the aliases of a function on both ends. spec: bir-json 5.4
     fn link_aliases(&mut self, function: FuncId) -> Result<()> {
         self.adopt_old_aliases(function)?;
-        let mut masks: HashMap<(LocId, LocId), u8> = HashMap::new();
-        let mut order = Vec::new();
-        // Locations by set and name, each set looked at once.
-        let mut by_name: HashMap<(SetId, Sym), LocId> = HashMap::new();
-        let mut indexed: HashSet<SetId> = HashSet::new();
+        let mut links = Links::default();
+        let mut index = SetIndex::default();
         let mut kept: HashSet<LocId> = HashSet::new();
         for alias in std::mem::take(&mut self.aliases) {
             let found = match alias.set {
                 None => self.locations.get(alias.location),
-                Some(set) => self.sets.get(set).and_then(|set| {
-                    if indexed.insert(set) {
-                        for id in &self.module[set].memorylocations {
-                            by_name.entry((set, self.module[id].name)).or_insert(id);
-                        }
-                    }
-                    by_name.get(&(set, alias.location)).copied()
-                }),
+                Some(set) => index.find(self, set, alias.location),
             };
             let Some(target) = found else {
                 let name = self.module.str(alias.location).to_owned();
@@ -261,16 +295,21 @@ impl Reader<'_> {
                 }
                 self.oddity(OddityKind::BadAlias, alias.offset, || text);
             }
-            for ends in [(alias.source, target), (target, alias.source)] {
-                let mask = masks.entry(ends).or_insert_with(|| {
-                    order.push(ends);
-                    0
-                });
-                *mask |= alias.kind;
+            links.add(alias.source, target, alias.kind);
+        }
+        // An alias has nothing but names. Where a later location has the name of an earlier one, what is written of
+        // it means the earlier one, so that one has the alias too.
+        let mut again = true;
+        while std::mem::take(&mut again) {
+            for at in 0..links.order.len() {
+                let (from, to) = links.order[at];
+                let (set, name) = (self.module[self.module[to].set].name, self.module[to].name);
+                let first = index.find(self, set, name).filter(|first| *first != to);
+                again |= first.is_some_and(|first| links.add(from, first, links.masks[&(from, to)]));
             }
         }
-        for (from, to) in order {
-            self.module[from].alias.push(AliasEdge { to, kind: masks[&(from, to)] });
+        for (from, to) in links.order {
+            self.module[from].alias.push(AliasEdge { to, kind: links.masks[&(from, to)] });
         }
         for source in kept {
             self.complete_kept_aliases(source);

@@ -177,6 +177,12 @@ impl<'a> Writer<'a, '_> {
             })
             .collect();
         entries.sort_unstable();
+        // Locations of one name in one set are one to a reader.
+        entries.dedup_by(|(set, name, kind), first| {
+            let same = (*set, *name) == (first.0, first.1);
+            first.2 |= if same { *kind } else { 0 };
+            same
+        });
         self.out.array(entries.into_iter(), |out, (set, location, kind)| {
             out.open(b'[');
             out.separate(true);
