@@ -10,6 +10,7 @@ mod printable;
 mod progress;
 mod report;
 mod streams;
+mod target;
 
 use std::process::ExitCode;
 

@@ -6,7 +6,6 @@ use std::fs::{self, File};
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::str::FromStr;
 
 use bir::Module;
 use bir::ids::InstId;
@@ -195,7 +194,7 @@ fn counterpart(made: &[Word], next: usize, word: &Word, lost: bool) -> Option<us
 #[derive(clap::Args)]
 pub(crate) struct TargetOpt {
     /// Target of the words, when the input does not say it: trn1, trn2, trn3, v2, v3, v4, or an arch name
-    #[arg(long, value_name = "TARGET", value_parser = Generation::from_str)]
+    #[arg(long, value_name = "TARGET", value_parser = crate::target::GENERATION, hide_possible_values = true)]
     pub(crate) target: Option<Generation>,
 }
 

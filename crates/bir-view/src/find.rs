@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bir::enums::SyncRefType;
-use bir::ids::{InstId, QueueId, RegId, SetId};
+use bir::ids::{BlockId, InstId, QueueId, RegId, SetId};
 use bir::{Module, NameOf, OpenEnum, Sym};
 
 use crate::names::{glob, is_glob, nearest};
@@ -66,6 +66,19 @@ pub fn find_insts(module: &Module, name: &str) -> Vec<InstId> {
         _ => None,
     };
     find(module, name).into_iter().filter_map(inst).collect()
+}
+
+/// The blocks of a name or pattern; when there are none, the nearest names of blocks.
+///
+/// # Errors
+/// No block has that name.
+pub fn find_blocks<'m>(module: &'m Module, name: &str) -> Result<Vec<BlockId>, Vec<&'m str>> {
+    let found: Vec<BlockId> =
+        module.block_ids().filter(|block| glob(name, module.str(module[*block].name))).collect();
+    if found.is_empty() {
+        return Err(nearest(name, module.block_ids().map(|block| module.str(module[block].name)), 3));
+    }
+    Ok(found)
 }
 
 /// At most three names of the module that are nearest to one that nothing has, or else have it in them.

@@ -76,6 +76,16 @@ impl Opts {
                 Some(Around { insts, neighbours: self.neighbours })
             }
         };
+        if let Some(name) = &self.block
+            && let Err(near) = find::find_blocks(module, name)
+        {
+            let fault = Fault::new(format!("{} has no block called `{name}`", input.name));
+            return Err(if near.is_empty() {
+                fault
+            } else {
+                fault.note(format!("near it: {}", near.join(", ")))
+            });
+        }
         let options = DumpOptions {
             edges: self.edges,
             debug: self.debug,

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use bir::diag::{DisplayNames, Place, Severity};
 use bir::ids::InstId;
@@ -17,6 +16,7 @@ use crate::input::{Input, InputOpt};
 use crate::output::Output;
 use crate::report::{Context, Fault, Format, Result};
 use crate::streams::{INDEX, IndexEntry};
+use crate::target;
 
 /// Encode a module into the instruction words of each engine
 ///
@@ -40,7 +40,7 @@ pub(crate) struct Opts {
     #[arg(short, long = "output", value_name = "DIR", required_if_eq("mode", "generate"))]
     output: Option<PathBuf>,
     /// Target of the words: trn1, trn2, trn3, v2, v3, v4, or an arch name; that of the module unless given
-    #[arg(long, value_name = "TARGET", value_parser = Generation::from_str)]
+    #[arg(long, value_name = "TARGET", value_parser = target::GENERATION, hide_possible_values = true)]
     target: Option<Generation>,
     /// Begin each stream with the two words that streams of packages begin with
     #[arg(long)]

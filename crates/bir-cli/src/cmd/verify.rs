@@ -15,6 +15,7 @@ use crate::findings::{self, RuleText, Sources};
 use crate::input::Input;
 use crate::output::OutputOpt;
 use crate::report::{Context, Fault, Form, Result};
+use crate::target;
 
 /// Check a module against every rule of its target
 ///
@@ -35,7 +36,7 @@ pub(crate) struct Opts {
     #[command(flatten)]
     output: OutputOpt,
     /// Check for this device or architecture instead of the one that the module names
-    #[arg(long, value_name = "ARCH", value_parser = target)]
+    #[arg(long, value_name = "ARCH", value_parser = target::ARCH, hide_possible_values = true)]
     target: Option<ArchLevel>,
     /// Check the inputs as the cores of one program, in this order
     #[arg(long)]
@@ -80,11 +81,6 @@ struct Rules(Vec<RuleId>);
 enum Denied {
     Warnings,
     Rules(Rules),
-}
-
-fn target(name: &str) -> Result<ArchLevel, String> {
-    ArchLevel::from_device(name)
-        .ok_or_else(|| "expected inf1, trn1, trn2, trn3, or the name of an architecture such as gen3".into())
 }
 
 fn rules(name: &str) -> Result<Rules, String> {

@@ -128,7 +128,6 @@ impl Counts {
     fn show(&self, format: Format, sink: &mut dyn Write) -> io::Result<()> {
         let Counts { errors, warnings, by_code } = self;
         match format {
-            Format::Text if by_code.is_empty() => Ok(()),
             Format::Text => {
                 writeln!(sink, "{}, {}", counted(*errors, "error"), counted(*warnings, "warning"))
             }

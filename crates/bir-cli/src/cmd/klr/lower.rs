@@ -11,6 +11,7 @@ use serde_json::json;
 use super::{Reading, Status, say_notes};
 use crate::output::OutputOpt;
 use crate::report::{Context, Fault, Format, Result};
+use crate::target;
 
 /// Lower a kernel to BIR-JSON: each statement becomes an instruction, or two
 ///
@@ -29,7 +30,7 @@ pub(super) struct Opts {
     #[command(flatten)]
     output: OutputOpt,
     /// The device that the module is for: inf1, trn1, trn2 or trn3, or the name of an architecture
-    #[arg(long, value_name = "TARGET", default_value = "trn2", value_parser = target)]
+    #[arg(long, value_name = "TARGET", default_value = "trn2", value_parser = target::ARCH, hide_possible_values = true)]
     target: ArchLevel,
     /// The core whose body is lowered; needed when the kernel has several
     #[arg(long, value_name = "N")]
@@ -114,19 +115,6 @@ fn refuse(file: &str, problems: &[Problem], context: &Context) -> Box<Fault> {
     }
     let last = fault(last);
     if others.is_empty() { last } else { last.note(format!("{} problems in all", problems.len())) }
-}
-
-fn target(name: &str) -> Result<ArchLevel, String> {
-    use bir::OpenEnum;
-    use bir::target::Target;
-    let known = |target: &&Target| {
-        let device = target.device.eq_ignore_ascii_case(name);
-        device || target.runtime_name == name || target.arch.name() == Ok(name)
-    };
-    Target::all().iter().find(known).map(|target| target.arch).ok_or_else(|| {
-        let names: Vec<String> = Target::all().iter().map(|t| t.device.to_ascii_lowercase()).collect();
-        format!("no such target; there are {}", names.join(", "))
-    })
 }
 
 fn list_mappings(format: Format, sink: &mut dyn Write) -> io::Result<()> {

@@ -12,6 +12,7 @@ use crate::cmd::Status;
 use crate::findings::counted;
 use crate::output::OutputOpt;
 use crate::report::{Context, Format, Result};
+use crate::target;
 
 /// Check a package: digest, manifests, variables, queues, streams, words, features, debug members
 ///
@@ -28,8 +29,8 @@ pub(super) struct Opts {
     #[command(flatten)]
     output: OutputOpt,
     /// Say whether this device can load it: trn1, inf2, trn2, trn3, or a generation
-    #[arg(long, value_name = "DEVICE")]
-    device: Option<String>,
+    #[arg(long, value_name = "DEVICE", value_parser = target::NAMED, hide_possible_values = true)]
+    device: Option<(String, Generation)>,
     /// Take these findings for errors: a code, or `warnings` for all warnings
     #[arg(long, value_name = "CODE|warnings", value_parser = denied)]
     deny: Vec<String>,
@@ -37,7 +38,7 @@ pub(super) struct Opts {
 
 impl Opts {
     pub(super) fn run(&self, context: &Context) -> Result<Status> {
-        let device = self.device.as_deref().map(device).transpose()?;
+        let (device, name) = self.device.clone().map(|(name, generation)| (generation, name)).unzip();
         let input = self.package.open(context)?;
         let container = self.package.any_container(&input)?;
         let limits = limits();
@@ -52,7 +53,7 @@ impl Opts {
                 context.hint("the package does not say its target, so words are not looked at; give a device")
             }
         }
-        if let (Some(generation), Some(name)) = (device, &self.device) {
+        if let (Some(generation), Some(name)) = (device, &name) {
             found.extend(neff::check::device(&package, generation.name(), name));
         }
         for finding in &mut found {
@@ -72,7 +73,7 @@ impl Opts {
         self.output.create()?.write_as(context, |sink| match context.format {
             Format::Text => {
                 put(sink, &found)?;
-                let verdict = match (errors, &self.device) {
+                let verdict = match (errors, &name) {
                     (0, Some(device)) => format!("{}: can load on {device}", input.name),
                     (_, Some(device)) => format!("{}: cannot load on {device}", input.name),
                     (0, None) => format!("{}: nothing that stops a loader", input.name),
@@ -103,7 +104,7 @@ impl Opts {
                     "errors": errors, "warnings": warnings, "notes": notes, "by_code": by_code
                 });
                 if let Some(generation) = device {
-                    summary["device"] = json!(self.device);
+                    summary["device"] = json!(name);
                     summary["generation"] = json!(generation.name());
                     summary["loads"] = json!(errors == 0);
                 }
@@ -120,12 +121,6 @@ fn denied(what: &str) -> std::result::Result<String, String> {
         return Ok(what.to_owned());
     }
     Err("no such code; `bir explain NEFF` lists them".to_owned())
-}
-
-/// The generation of a device; `inf1` has packages of another kind.
-fn device(name: &str) -> Result<Generation> {
-    let unknown = |error: tpb_isa::UnknownGeneration| crate::report::Fault::new(error.to_string());
-    name.parse().map_err(unknown)
 }
 
 fn rule(finding: &Finding) -> Option<&'static neff::check::Rule> {
