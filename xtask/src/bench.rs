@@ -3,6 +3,7 @@
 //! Every program is a process of its own, held on one processor but for one row; runs alternate between the programs, so that a change of the
 //! machine's load meets all of them, and the median counts. Output goes to the null device: a disk is not measured.
 
+mod design;
 mod order;
 
 use std::fs::{self, File};
@@ -39,6 +40,8 @@ enum What {
     Roundtrip,
     /// The ordering check.
     Order,
+    /// Every speed that the project promises, beside its goal.
+    Design,
 }
 
 /// Memory that the peer needs for a round trip, in multiples of its input (13.4 were measured).
@@ -98,6 +101,9 @@ pub(crate) fn run(opts: &Opts) -> Result<()> {
     fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     if opts.what == What::Order {
         return order::run(root, &folder, &opts.instructions, opts.runs);
+    }
+    if opts.what == What::Design {
+        return design::run(root, &folder, opts.runs);
     }
     let programs = programs(root, &folder, opts.peer_only)?;
     let mut compared = false;

@@ -21,7 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("file {} kB, {peak}", bytes.len() / 1024);
         return Ok(());
     }
-    let (mut decode, mut encode) = (Duration::MAX, Duration::MAX);
+    let (mut decode, mut encode, mut encode_into) = (Duration::MAX, Duration::MAX, Duration::MAX);
+    let mut again = Vec::new();
     for _ in 0..rounds {
         let arena = klr::Arena::new();
         let start = processor_time()?;
@@ -30,10 +31,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         let written = black_box(klr::encode(&file.value));
         let end = processor_time()?;
         assert_eq!(written, bytes);
+        drop(written);
+        again.clear();
+        let start_into = processor_time()?;
+        klr::encode_into(&file.value, black_box(&mut again));
+        encode_into = encode_into.min(processor_time()? - start_into);
+        assert_eq!(again, bytes);
         decode = decode.min(read - start);
         encode = encode.min(end - read);
     }
-    println!("decode {decode:?}, {:.0} MB/s; encode {encode:?}, {:.0} MB/s", speed(decode), speed(encode));
+    for (work, time) in [("decode", decode), ("encode", encode), ("encode_into", encode_into)] {
+        println!("{work} {time:?}, {:.0} MB/s", speed(time));
+    }
     Ok(())
 }
 

@@ -46,7 +46,9 @@ pub(super) struct Opts {
 impl Opts {
     pub(super) fn run(&self, context: &Context) -> Result<Status> {
         if bir::target::Target::of(self.target).is_none() {
-            return Err(Fault::new("the memory of this target is not known, so nothing can be lowered for it"));
+            return Err(Fault::new(
+                "the memory of this target is not known, so nothing can be lowered for it",
+            ));
         }
         if self.mappings {
             self.output.create()?.write_with(|sink| list_mappings(context.format, sink))?;
