@@ -43,26 +43,6 @@ impl Links {
     }
 }
 
-/// Locations by set and name, each set looked at once.
-#[derive(Default)]
-struct SetIndex {
-    by_name: HashMap<(SetId, Sym), LocId>,
-    indexed: HashSet<SetId>,
-}
-
-impl SetIndex {
-    /// The location that a set and a name mean: of several, the first.
-    fn find(&mut self, reader: &Reader<'_>, set: Sym, location: Sym) -> Option<LocId> {
-        let set = reader.sets.get(set)?;
-        if self.indexed.insert(set) {
-            for id in &reader.module[set].memorylocations {
-                self.by_name.entry((set, reader.module[id].name)).or_insert(id);
-            }
-        }
-        self.by_name.get(&(set, location)).copied()
-    }
-}
-
 impl Reader<'_> {
     pub(crate) fn function_record(&mut self, nki: bool) -> Result<FuncId> {
         let id = self.module.add_func(Function::default());
@@ -271,12 +251,21 @@ impl Reader<'_> {
     fn link_aliases(&mut self, function: FuncId) -> Result<()> {
         self.adopt_old_aliases(function)?;
         let mut links = Links::default();
-        let mut index = SetIndex::default();
+        // Of several locations with one name, in sets of one name, the first is meant.
+        let mut by_name: HashMap<(Sym, Sym), LocId> = HashMap::new();
+        if !self.aliases.is_empty() {
+            for set in self.module.sets_of(function) {
+                for location in &self.module[set].memorylocations {
+                    let names = (self.module[set].name, self.module[location].name);
+                    by_name.entry(names).or_insert(location);
+                }
+            }
+        }
         let mut kept: HashSet<LocId> = HashSet::new();
         for alias in std::mem::take(&mut self.aliases) {
             let found = match alias.set {
                 None => self.locations.get(alias.location),
-                Some(set) => index.find(self, set, alias.location),
+                Some(set) => by_name.get(&(set, alias.location)).copied(),
             };
             let Some(target) = found else {
                 let name = self.module.str(alias.location).to_owned();
@@ -303,9 +292,9 @@ impl Reader<'_> {
         while std::mem::take(&mut again) {
             for at in 0..links.order.len() {
                 let (from, to) = links.order[at];
-                let (set, name) = (self.module[self.module[to].set].name, self.module[to].name);
-                let first = index.find(self, set, name).filter(|first| *first != to);
-                again |= first.is_some_and(|first| links.add(from, first, links.masks[&(from, to)]));
+                let names = (self.module[self.module[to].set].name, self.module[to].name);
+                let first = by_name.get(&names).filter(|first| **first != to);
+                again |= first.is_some_and(|first| links.add(from, *first, links.masks[&(from, to)]));
             }
         }
         for (from, to) in links.order {

@@ -17,7 +17,7 @@ use crate::json::{self, ByName};
 use crate::program::{At, Program, Touch, access_word, operand_name};
 use crate::semaphores::Key;
 use edges::{dependents, depends_on};
-use waits::{Timeline, keys_of, timelines, updates, waits};
+use waits::{Timeline, helpers, keys_of, timelines, updates, waits};
 pub(super) use waits::{is_event, sync_word};
 
 /// An instruction.
@@ -189,6 +189,10 @@ pub struct WaitView {
     /// What is odd about it, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
+    /// The EventSemaphore just before the instruction, on its engine, that waits in its place: an instruction has room
+    /// for few waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
 }
 
 /// An update.
@@ -269,7 +273,9 @@ pub(super) fn views(program: &Program<'_>, insts: &[InstId], options: &ShowOptio
     let mut sides = around(program, insts, &touches, options.most());
     let mut dependents = dependents(program, insts, options.most());
     let mut events: HashMap<BlockId, HashMap<Key, Timeline>> = HashMap::new();
-    let keys = keys_of(module, insts);
+    let waiting: Vec<InstId> =
+        insts.iter().flat_map(|inst| helpers(program, *inst).into_iter().chain([*inst])).collect();
+    let keys = keys_of(module, &waiting);
     let view = |at: usize| {
         let inst = insts[at];
         let instruction = &module[inst];
@@ -289,13 +295,25 @@ pub(super) fn views(program: &Program<'_>, insts: &[InstId], options: &ShowOptio
             fields: fields(module, inst),
             operands,
             transfers: transfer_views(program, inst, options.most()),
-            waits: waits(program, inst, events),
+            waits: waits_of(program, inst, events),
             updates: updates(program, inst, events, options.most()),
             depends_on: depends_on(program, inst, options.most()),
             dependents: std::mem::take(&mut dependents[at]),
         }
     };
     (0..insts.len()).map(view).collect()
+}
+
+/// The waits of an instruction, after those of the instructions that wait in its place.
+fn waits_of(program: &Program<'_>, inst: InstId, events: &HashMap<Key, Timeline>) -> Vec<WaitView> {
+    let mut all = Vec::new();
+    for helper in helpers(program, inst) {
+        let through = Some(program.at(helper).instruction);
+        let views = waits(program, helper, events).into_iter();
+        all.extend(views.map(|wait| WaitView { through: through.clone(), ..wait }));
+    }
+    all.extend(waits(program, inst, events));
+    all
 }
 
 /// What touches the bytes of the operands of some instructions before and after: one pass over the program.

@@ -213,6 +213,9 @@ fn wait_line(wait: &WaitView, paint: Paint) -> String {
     if let Some(remark) = &wait.remark {
         line += &format!("; {}", paint.odd(remark));
     }
+    if let Some(helper) = &wait.through {
+        line += &format!(", through {helper}");
+    }
     let named = wait.producer.as_ref().map(|producer| &producer.instruction);
     match &wait.from {
         Some(from) if Some(from) != named => line + &format!(" (from {from})"),

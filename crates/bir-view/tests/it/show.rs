@@ -1,7 +1,7 @@
 //! What is shown of single objects.
 
 use bir::builder::Builder;
-use bir::enums::{ArchLevel, EngineType, UpdateMode, WaitMode};
+use bir::enums::{ArchLevel, EngineType, InstructionType, UpdateMode, WaitMode};
 use bir::records::{SyncUpdate, SyncWait};
 use bir::{Module, Op};
 use bir_view::Paint;
@@ -99,6 +99,24 @@ fn waits_bind_to_the_update_that_they_need() {
     assert!(view(&module, "nobody").waits[0].remark.as_ref().unwrap().contains("nothing in this block"));
     let three = &view(&module, "three").updates[0];
     assert_eq!((three.count, three.waiters.items[0].instruction.as_str()), (Some(5), "four"));
+}
+
+/// What only waits, just before an instruction on its engine, waits in its place.
+#[test]
+fn waits_of_helpers_are_those_of_the_instruction() {
+    let mut module = Module::new(ArchLevel::Gen3);
+    let mut b = Builder::new(&mut module, "main");
+    b.inst("one", EngineType::PE, Op::NoOp).adds(7, 1).adds(8, 1).adds(9, 1);
+    b.plain_inst("far", EngineType::SP, InstructionType::EventSemaphore).waits(9, 1);
+    b.inst("between", EngineType::SP, Op::NoOp);
+    b.plain_inst("helper", EngineType::SP, InstructionType::EventSemaphore).waits(8, 1);
+    b.inst("elsewhere", EngineType::PE, Op::NoOp);
+    b.inst("two", EngineType::SP, Op::NoOp).waits(7, 1);
+    let waits = view(&module, "two").waits;
+    let of = |at: usize| (waits[at].id, waits[at].through.as_deref());
+    assert_eq!(waits.len(), 2);
+    assert_eq!((of(0), of(1)), ((Some(8), Some("helper")), (Some(7), None)));
+    assert_eq!(view(&module, "helper").waits.len(), 1);
 }
 
 /// After a reset that does not say which semaphores, no count is known.

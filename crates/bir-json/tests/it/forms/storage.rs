@@ -52,6 +52,11 @@ fn aliases_of_later_locations_of_a_name_are_those_of_the_first() {
         assert_eq!(set[0]["alias"], json!([[first, second, 2]]));
         assert_eq!(set[1]["alias"], json!([[first, second, 2]]));
     }
+    // Sets may have one name as well.
+    let mut document = with_locations(json!({}), json!({"alias": [["t_set", "t", 2]]}));
+    document["functions"][0]["allocations"][1]["name"] = json!("t_set");
+    let (first, second) = aliases(&document);
+    assert_eq!((first, second), (json!([["t_set", "u", 2]]), json!([["t_set", "t", 2]])));
 }
 
 /// The old form stands in an allocation record without locations. spec: bir-json 5.4

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use bir::enums::{SyncRefType, WaitMode};
+use bir::enums::{InstructionType, SyncRefType, WaitMode};
 use bir::ids::{BlockId, InstId};
 use bir::{Module, Op, OpenEnum};
 
@@ -45,6 +45,25 @@ pub(super) fn timelines(module: &Module, block: BlockId, keys: &HashSet<Key>) ->
     lists.into_iter().map(bound).collect()
 }
 
+/// Instructions that only wait, just before an instruction on its engine, in order.
+pub(super) fn helpers(program: &Program<'_>, inst: InstId) -> Vec<InstId> {
+    let module = program.module;
+    let waits_only = |inst: InstId| module[inst].opcode() == InstructionType::EventSemaphore;
+    let Some(index) = program.names().index(inst).filter(|_| !waits_only(inst)) else { return Vec::new() };
+    let queue = |inst: InstId| (module[inst].engine, module[inst].engine_id);
+    let before = module[module[inst].block].instructions.iter().take(index).rev().copied();
+    let mut found: Vec<InstId> = before
+        .filter(|other| queue(*other) == queue(inst))
+        .take_while(|other| waits_only(*other))
+        .take(HELPERS)
+        .collect();
+    found.reverse();
+    found
+}
+
+/// More than these are no helpers of one instruction.
+const HELPERS: usize = 16;
+
 pub(super) fn waits(program: &Program<'_>, inst: InstId, events: &HashMap<Key, Timeline>) -> Vec<WaitView> {
     let module = program.module;
     let index = program.names().index(inst);
@@ -79,6 +98,7 @@ pub(super) fn waits(program: &Program<'_>, inst: InstId, events: &HashMap<Key, T
             count: producer.and_then(|event| Some([event.before?, event.after?])),
             certain: binding.is_some_and(|binding| binding.certain),
             remark,
+            through: None,
         }
     };
     sync.on_wait.iter().map(view).collect()
