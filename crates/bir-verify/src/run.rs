@@ -19,6 +19,7 @@ use crate::rule::{Checkable, Layer, OpSet, RuleId};
 use crate::rules::{Check, Needs, Run, checks, implemented};
 use crate::starts::Starts;
 use crate::survey::Seen;
+use crate::twice::join;
 use crate::view::{Inst, Operand, Unit};
 
 /// What was found.
@@ -112,10 +113,9 @@ fn check_document(
     oddities: &Oddities,
     options: &Options,
 ) -> (Vec<Diagnostic>, Vec<bool>) {
-    let mut findings = document::findings(module, positions, oddities, options);
+    let read = document::findings(module, positions, oddities, options);
     let (found, ops) = check(module, options);
-    findings.extend(found);
-    (findings, ops)
+    (join(module, read, found), ops)
 }
 
 /// Blocks that are checked as one task, each with the function it is in.

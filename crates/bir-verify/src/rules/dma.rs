@@ -88,6 +88,10 @@ fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
         let Op::DMATrigger(op) = &cx.module[id].op else { continue };
         for block in &op.dma_blocks {
             let Some(block) = block.id() else {
+                // Without its queue there is nowhere to look for it.
+                if op.queue.is_some_and(|queue| queue.id().is_none()) {
+                    continue;
+                }
                 let message = format!("starts {}, which does not exist", cx.ref_name(*block));
                 out.report(DMA_02, Place::of(id), message);
                 continue;

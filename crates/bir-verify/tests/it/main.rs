@@ -22,6 +22,7 @@ mod matmul;
 mod module;
 mod mutations;
 mod mx;
+mod once;
 mod pattern;
 mod search;
 mod storage;
