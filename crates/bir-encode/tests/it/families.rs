@@ -137,7 +137,7 @@ fn slots_walk_over_the_elements_of_the_operands() {
 fn words_as_text() {
     for generation in Generation::ENCODABLE {
         let mut text = Vec::new();
-        put_header(&mut text, generation, None);
+        put_header(&mut text, generation, "", None);
         for case in CASES {
             let Some(module) = build(case, generation) else { continue };
             text.extend(format!("; {}\n", case.name).bytes());
