@@ -11,6 +11,7 @@ mod collective;
 mod cores;
 mod dma;
 mod engine;
+mod examples;
 mod faults;
 mod flow;
 mod generated;
