@@ -227,7 +227,7 @@ fn tasks(cx: &Cx<'_>) -> Vec<Task> {
 /// The checks of functions and blocks, and those of each op.
 struct Dispatch {
     of_functions: Vec<fn(&Cx<'_>, FuncId, &mut Findings<'_>)>,
-    of_blocks: Vec<fn(&Cx<'_>, &Seen, &mut Findings<'_>)>,
+    of_blocks: Vec<fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>)>,
     /// By ordinal of the op; past the last one for unknown ops.
     by_op: Vec<OfOp>,
 }
@@ -296,7 +296,7 @@ impl Dispatch {
             let of_op = self.by_op.get(op).or(self.by_op.last()).expect("one for unknown ops");
             let inst = Inst::new(cx, inst, of_op.unit, (&axes, &starts), function, operands);
             cx.notes.see(cx, &inst);
-            seen.see(&inst);
+            seen.see(cx, &inst);
             let has = usize::from(!inst.operands.is_empty()) + 2 * usize::from(inst.inst.sync_info.is_some());
             for check in &of_op.checks[has] {
                 match check {

@@ -10,14 +10,13 @@ use bir::op_info::OpInfo;
 use bir::{Argument, Holder, Module, OpenEnum, OperandList, Sym};
 
 use crate::context::Cx;
-use crate::view::{Inst, Operand};
+use crate::rules::Groups;
+use crate::view::Inst;
 
 /// Ops besides calls and those that end a block for whose instructions checks look.
 const NOTABLE: &[It] = &[
     It::AllEngineBarrier,
     It::CollectiveCompute,
-    It::DMABlock,
-    It::DMATrigger,
     It::DoWhile,
     It::DynamicForLoop,
     It::GenericIndirectLoad,
@@ -46,6 +45,8 @@ pub(crate) struct Survey {
     notable_ops: Vec<bool>,
     /// Instructions of [`NOTABLE`] ops, calls, and those that end a block, in document order.
     notable: Vec<InstId>,
+    /// The triggers of transfers, which are many.
+    triggers: Vec<InstId>,
     /// Where those of a function start and end, by its id.
     of_function: Vec<(usize, usize)>,
     /// The same by block: `by_block[of_block[block]..of_block[block + 1]]`, in the order of the list.
@@ -80,6 +81,7 @@ impl Survey {
             ops: vec![false; OpInfo::all().len()],
             notable_ops,
             notable: Vec::new(),
+            triggers: Vec::new(),
             of_function: vec![(0, 0); module.func_ids().len()],
             by_block: Vec::new(),
             of_block: vec![0; module.block_ids().len() + 1],
@@ -117,6 +119,9 @@ impl Survey {
             self.blocks.push(block);
             for id in &module[block].instructions {
                 let inst = &module[id];
+                if inst.opcode() == It::DMATrigger {
+                    self.triggers.push(id);
+                }
                 if let Some(op) = inst.opcode().ordinal().map(|op| op as usize)
                     && op < self.ops.len()
                 {
@@ -191,6 +196,11 @@ impl Survey {
     /// Notable instructions of the module, in document order.
     pub(crate) fn notable(&self) -> &[InstId] {
         &self.notable
+    }
+
+    /// The triggers of transfers, in document order.
+    pub(crate) fn triggers(&self) -> &[InstId] {
+        &self.triggers
     }
 
     /// Notable instructions of a function, in document order.
@@ -388,15 +398,13 @@ impl Notes {
 
 /// What the instructions of a block have together: what its own checks look at, once all were looked at.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Seen<'m> {
     pub(crate) block: BlockId,
     /// Whether an instruction may depend on one that stands behind it.
     pub(crate) forward: bool,
-    /// Instructions that may write PSUM, up to the first that has a body or is a call.
-    pub(crate) psum_writers: Vec<InstId>,
-    /// The matrix products.
-    pub(crate) matmuls: Vec<InstId>,
-    /// Where that first instruction is.
+    /// What they do to PSUM.
+    pub(crate) groups: Groups<'m>,
+    /// The first instruction that has a body or is a call.
     end: Option<InstId>,
     is_behind: bool,
     first: usize,
@@ -404,22 +412,22 @@ pub(crate) struct Seen {
     count: usize,
 }
 
-impl Seen {
-    pub(crate) fn new(cx: &Cx<'_>, block: BlockId) -> Seen {
-        let leaves = |inst: &&InstId| {
-            let inst = &cx.module[**inst];
+impl<'m> Seen<'m> {
+    pub(crate) fn new(cx: &Cx<'_>, block: BlockId) -> Seen<'m> {
+        let leaves = |inst: &InstId| {
+            let inst = &cx.module[*inst];
             !inst.body().is_empty() || inst.opcode().is_a(It::Call)
         };
         let list = &cx.module[block].instructions;
         Seen {
             block,
             forward: false,
-            psum_writers: Vec::new(),
-            matmuls: Vec::new(),
-            end: if cx.survey.nests(block) || cx.survey.has_calls {
-                cx.survey.notable_in(block).iter().find(leaves).copied()
-            } else {
-                None
+            groups: Groups::default(),
+            end: match (cx.survey.nests(block), cx.survey.has_calls) {
+                (true, _) => list.iter().find(|inst| leaves(inst)).copied(),
+                // Calls are notable.
+                (false, true) => cx.survey.notable_in(block).iter().find(|inst| leaves(inst)).copied(),
+                (false, false) => None,
             },
             is_behind: false,
             first: list.first().map_or(0, |first| first.index()),
@@ -429,7 +437,7 @@ impl Seen {
     }
 
     /// Looks at the next instruction.
-    pub(crate) fn see(&mut self, inst: &Inst<'_>) {
+    pub(crate) fn see(&mut self, cx: &Cx<'m>, inst: &Inst<'m>) {
         let at = inst.id.index();
         // Ids are neighbours in documents as they are read. Where they are not, nothing is known of positions.
         self.forward |= at != self.first + self.count;
@@ -437,12 +445,6 @@ impl Seen {
         let behind = at + 1..self.first + self.len;
         self.forward |= inst.inst.dependencies.iter().any(|edge| behind.contains(&edge.target().index()));
         self.is_behind |= self.end == Some(inst.id);
-        let writes = |operand: &Operand<'_>| operand.list == OperandList::Outs && operand.may_be_psum();
-        if !self.is_behind && inst.operands.iter().any(writes) {
-            self.psum_writers.push(inst.id);
-        }
-        if matches!(inst.opcode, It::Matmult | It::MatmultSparse | It::MatmultMx) {
-            self.matmuls.push(inst.id);
-        }
+        self.groups.see(cx, inst, !self.is_behind);
     }
 }

@@ -84,7 +84,7 @@ fn count(number: usize, what: &str) -> String {
 /// DMA-02: triggers name blocks of their queue, and a block has one trigger.
 fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
     let mut started = Bits::default();
-    for &id in cx.survey.notable() {
+    for &id in cx.survey.triggers() {
         let Op::DMATrigger(op) = &cx.module[id].op else { continue };
         for block in &op.dma_blocks {
             let Some(block) = block.id() else {
@@ -133,7 +133,7 @@ fn first_trigger(cx: &Cx<'_>, block: InstId) -> Option<InstId> {
         Op::DMATrigger(op) => op.dma_blocks.iter().any(|other| other.id() == Some(block)),
         _ => false,
     };
-    cx.survey.notable().iter().find(starts).copied()
+    cx.survey.triggers().iter().find(starts).copied()
 }
 
 fn qos(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
@@ -387,7 +387,7 @@ fn dynamic_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn queue_instances(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn queue_instances(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     let block = seen.block;
     let mut switched: HashMap<BlockId, InstId> = HashMap::new();
     for &id in cx.survey.notable_in(block) {

@@ -282,7 +282,7 @@ fn needless(
 const WORK: u32 = 4096;
 
 /// DEP-02: dependencies within a block are acyclic.
-fn cycles(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn cycles(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     // Programs are in order nearly always: only an edge forward in the list can close a cycle.
     if !seen.forward {
         return;
