@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
 
     let options = Options { offsets: first & 4 != 0, raw: first & 8 != 0, notes: first & 16 != 0 };
     let mut listing = Vec::new();
-    text::put_header(&mut listing, generation, None);
+    text::put_header(&mut listing, generation, "", None);
     text::disassemble(bytes, &mut listing, generation, &options, |_, _| {}).expect("memory takes all");
     let mut again = Vec::new();
     text::assemble(&listing[..], &mut again, Generation::V3).expect("our own text assembles");

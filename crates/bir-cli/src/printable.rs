@@ -61,9 +61,11 @@ impl<'w> Printable<'w> {
 
 impl Write for Printable<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Without an early end, so that it runs over many bytes at once.
-        let odd = bytes.iter().fold(false, |odd, byte| odd | is_control(*byte) | (*byte == C1_LEAD));
-        if odd || self.pending {
+        // What is neither printable ASCII nor a line break needs a closer look. Without an early end, so that it runs
+        // over many bytes at once.
+        let is_odd = |byte: u8| (byte.wrapping_sub(b' ') >= 0x5f) & (byte != b'\n');
+        let odd = bytes.iter().fold(0, |odd, byte| odd | u8::from(is_odd(*byte)));
+        if odd != 0 || self.pending {
             self.write_careful(bytes)?;
         } else {
             self.out.write_all(bytes)?;

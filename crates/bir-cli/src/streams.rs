@@ -238,9 +238,35 @@ pub(crate) fn open(
     Ok(vec![words(name, stem.as_deref(), reader)?])
 }
 
-/// The streams of a folder: files called after an engine, with `index.json` beside them.
+/// The streams of a folder: files called after an engine, with `index.json` beside them; or those of the folders in it,
+/// one for each core.
 fn folder(path: &Path, name: &str) -> Result<Vec<Stream>> {
     let fault = |error: &io::Error| Fault::io("read", name, error);
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| fault(&error))? {
+        let entry = entry.map_err(|error| fault(&error))?;
+        if entry.file_type().map_err(|error| fault(&error))?.is_dir() {
+            folders.push(entry.path());
+        }
+    }
+    folders.sort();
+    let mut streams = files(path, "")?;
+    if streams.is_empty() {
+        for core in folders {
+            let prefix = core.file_name().map(|name| format!("{}/", name.to_string_lossy()));
+            streams.extend(files(&core, &prefix.unwrap_or_default())?);
+        }
+    }
+    if streams.is_empty() {
+        let expected = "a folder of streams has files PE.bin, Activation.bin, Pool.bin, DVE.bin, SP.bin";
+        return Err(Fault::new(format!("{name} holds no streams")).note(expected));
+    }
+    Ok(streams)
+}
+
+/// The streams that stand in a folder itself. `prefix` stands in front of their names.
+fn files(path: &Path, prefix: &str) -> Result<Vec<Stream>> {
+    let fault = |error: &io::Error| Fault::io("read", &path.display().to_string(), error);
     let mut files: Vec<(Engine, PathBuf)> = Vec::new();
     for entry in fs::read_dir(path).map_err(|error| fault(&error))? {
         let path = entry.map_err(|error| fault(&error))?.path();
@@ -252,8 +278,7 @@ fn folder(path: &Path, name: &str) -> Result<Vec<Stream>> {
     }
     files.sort();
     if files.is_empty() {
-        let expected = "a folder of streams has files PE.bin, Activation.bin, Pool.bin, DVE.bin, SP.bin";
-        return Err(Fault::new(format!("{name} holds no streams")).note(expected));
+        return Ok(Vec::new());
     }
     let mut index = index(&path.join(INDEX))?;
     let mut streams = Vec::new();
@@ -261,6 +286,7 @@ fn folder(path: &Path, name: &str) -> Result<Vec<Stream>> {
         let file = path.display().to_string();
         let reader = File::open(&path).map_err(|error| Fault::io("read", &file, &error))?;
         let mut stream = words(file, Some(engine.name()), Box::new(reader))?;
+        stream.name.insert_str(0, prefix);
         if let Some(names) = index.remove(&engine) {
             stream.annotations = Box::new(names);
         }

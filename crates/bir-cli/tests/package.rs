@@ -154,6 +154,26 @@ fn words_of_packages_come_apart_and_back() {
 
 /// Whatever the bytes are, as long as they are no text.
 #[test]
+fn streams_of_two_cores_come_back_each_in_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (package, text) = (folder.path().join("two.neff"), folder.path().join("two.asm"));
+    let out = folder.path().join("streams");
+    std::fs::write(&package, sample::package(2)).unwrap();
+    std::fs::write(&text, bir(&["objdump"], &package)).unwrap();
+    bir(&["asm", "-o", &format!("{}/", out.display())], &text);
+    let mut count = 0;
+    for member in sample::members(2) {
+        if !member.name.ends_with(".bin") || !out.join(&member.name).exists() {
+            continue;
+        }
+        let Body::Bytes(bytes) = member.body else { panic!("{}", member.name) };
+        assert_eq!(std::fs::read(out.join(&member.name)).unwrap(), bytes, "{}", member.name);
+        count += 1;
+    }
+    assert_eq!(count, 10);
+}
+
+#[test]
 fn any_bytes_come_back_from_their_text() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);

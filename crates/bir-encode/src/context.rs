@@ -94,19 +94,20 @@ impl<'m> Context<'m> {
     }
 }
 
-/// Registers have no numbers in documents. They get them in document order: first those of no engine, which differ from
-/// all others, then those of each engine. A wide one takes several.
+/// Registers have no numbers in documents. They get them in document order: first those of no engine or of all, which
+/// differ from all others, then those of each engine. A wide one takes several.
 fn registers(module: &Module) -> HashMap<RegId, u32> {
     let all: Vec<RegId> = module.functions().flat_map(|function| module.registers_of(function)).collect();
+    let own_engine = |reg: RegId| module[reg].register_engine.filter(|engine| engine.is_datapath());
     let mut numbers = HashMap::new();
     let mut shared = 0;
-    for reg in all.iter().filter(|reg| module[**reg].register_engine.is_none()) {
+    for reg in all.iter().filter(|reg| own_engine(**reg).is_none()) {
         numbers.insert(*reg, shared);
         shared += module[*reg].register_width.max(1);
     }
     let mut next = HashMap::new();
     for reg in all {
-        let Some(engine) = module[reg].register_engine else { continue };
+        let Some(engine) = own_engine(reg) else { continue };
         let next = next.entry(engine).or_insert(shared);
         numbers.insert(reg, *next);
         *next = next.saturating_add(module[reg].register_width.max(1));

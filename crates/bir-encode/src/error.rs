@@ -56,9 +56,6 @@ pub enum Reason {
     /// No stream.
     #[error("engine {0} has no instruction stream; assign PE, Activation, Pool, DVE, SP or ALL")]
     NoStream(&'static str),
-    /// A branch stands on all engines.
-    #[error("a branch must be on one engine, not on ALL: make one for each engine")]
-    BranchOnAll,
     /// An operand is missing.
     #[error("{list}[{index}] is missing", list = list.key())]
     MissingOperand {

@@ -184,7 +184,7 @@ impl<'c> Walk<'c> {
 
     fn instruction(&mut self, id: InstId, next: Option<BlockId>) -> Result<()> {
         let inst = self.context.inst(id);
-        for engine in self.engines(inst, next)? {
+        for engine in self.engines(inst)? {
             if self.collected.is_some() {
                 self.count(inst, engine, next)?;
             } else {
@@ -200,8 +200,9 @@ impl<'c> Walk<'c> {
         Ok(())
     }
 
-    /// The streams that an instruction is in. spec: isa-control-dma 3.3
-    fn engines(&self, inst: Inst<'_>, next: Option<BlockId>) -> Result<Vec<Engine>> {
+    /// The streams that an instruction is in: one on ALL has a copy on each engine, branches as well, so that loops end
+    /// everywhere. spec: isa-control-dma 3.3, ordering 1.7
+    fn engines(&self, inst: Inst<'_>) -> Result<Vec<Engine>> {
         if let Some(reason) = crate::error::never(inst.opcode()) {
             return Err(reason.into());
         }
@@ -213,10 +214,6 @@ impl<'c> Walk<'c> {
         }
         match &inst.inst.op {
             Op::Return | Op::Call(_) => Ok(self.used.clone()),
-            Op::UnconditionalBranch(op) if ops::control::unconditional(op, next)?.target.is_none() => {
-                Ok(Vec::new())
-            }
-            Op::UnconditionalBranch(_) | Op::CompareAndBranch(_) => Err(Reason::BranchOnAll.into()),
             _ => Ok(Engine::ALL.to_vec()),
         }
     }

@@ -128,6 +128,9 @@ fn of_rule(rule: RuleId) -> Topic {
     } else if !code.is_empty() {
         vendor = format!("{vendor} (assertion {code})").trim().to_owned();
     }
+    if let Some([bad, good]) = example(info.id) {
+        topic = topic.part("example", bad).part("repaired", good);
+    }
     topic = topic.part("vendor", vendor).part("note", info.note);
     if info.checkable != Checkable::Full {
         topic = topic.part("checked", checked(info));
@@ -136,6 +139,15 @@ fn of_rule(rule: RuleId) -> Topic {
     }
     topic
 }
+
+/// What breaks a rule and how it is repaired, as the tests of the rule do it. They write the file.
+fn example(rule: &str) -> Option<[&'static str; 2]> {
+    let line = EXAMPLES.lines().find_map(|line| line.strip_prefix(rule)?.strip_prefix('\t'))?;
+    let (bad, good) = line.split_once('\t')?;
+    Some([bad, good])
+}
+
+const EXAMPLES: &str = include_str!("explain/examples.tsv");
 
 fn checked(info: &RuleInfo) -> String {
     match (info.superseded_by, info.order_code, info.checkable) {

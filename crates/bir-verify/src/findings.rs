@@ -9,6 +9,7 @@ use hashbrown::HashMap;
 
 use crate::context::Cx;
 use crate::rule::RuleId;
+use crate::twice::drop_covered;
 
 /// Distinct findings of one rule that are kept of each part of a module; the rest are counted.
 const KEPT: u32 = 2000;
@@ -178,6 +179,7 @@ fn origin(module: &Module, inst: InstId) -> Origin {
 /// Makes repeats one, at the place of the first. A fault of one source line is one; without a line, more than
 /// [`LISTED`] of a kind are.
 pub(crate) fn fold(module: &Module, findings: &mut Vec<Diagnostic>) {
+    drop_covered(findings);
     let mut totals = HashMap::<Kind, (u32, Option<usize>)>::new();
     for finding in findings.iter() {
         totals.entry(Kind::of(module, finding)).or_default().0 += finding.count;

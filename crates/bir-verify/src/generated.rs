@@ -1,4 +1,5 @@
 //! Code made from the tables.
 
 pub(crate) mod codes;
+pub(crate) mod names;
 pub(crate) mod rules;

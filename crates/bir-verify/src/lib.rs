@@ -13,6 +13,7 @@ mod rules;
 mod run;
 mod starts;
 mod survey;
+mod twice;
 mod view;
 
 #[doc(no_inline)]

@@ -66,6 +66,8 @@ use crate::rule::{OpSet, RuleId};
 use crate::survey::Seen;
 use crate::view::{Inst, Operand, Unit};
 
+pub(crate) use psum::Groups;
+
 /// A row of the table of checks.
 pub(crate) struct Check {
     /// The rules that it reports.
@@ -96,7 +98,7 @@ pub(crate) enum Run {
     /// For each function.
     Function(fn(&Cx<'_>, FuncId, &mut Findings<'_>)),
     /// For each block: of functions, of bodies, of queues.
-    Block(fn(&Cx<'_>, &Seen, &mut Findings<'_>)),
+    Block(fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>)),
     /// For each instruction of the ops.
     Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
     /// For each operand of instructions of the ops.
@@ -117,7 +119,10 @@ impl Check {
         Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Function(run) }
     }
 
-    pub(crate) const fn block(rules: &'static [RuleId], run: fn(&Cx<'_>, &Seen, &mut Findings<'_>)) -> Check {
+    pub(crate) const fn block(
+        rules: &'static [RuleId],
+        run: fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>),
+    ) -> Check {
         Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Block(run) }
     }
 

@@ -7,7 +7,7 @@ use bir::diag::{Diagnostic, Severity};
 use bir::enums::InstructionType;
 use bir::geometry::LoopAxes;
 use bir::ids::{BlockId, FuncId};
-use bir::{Holder, Module, OpenEnum};
+use bir::{Module, OpenEnum};
 use bir_json::{Loaded, Oddities, Positions};
 use rayon::prelude::*;
 
@@ -19,6 +19,7 @@ use crate::rule::{Checkable, Layer, OpSet, RuleId};
 use crate::rules::{Check, Needs, Run, checks, implemented};
 use crate::starts::Starts;
 use crate::survey::Seen;
+use crate::twice::join;
 use crate::view::{Inst, Operand, Unit};
 
 /// What was found.
@@ -112,10 +113,9 @@ fn check_document(
     oddities: &Oddities,
     options: &Options,
 ) -> (Vec<Diagnostic>, Vec<bool>) {
-    let mut findings = document::findings(module, positions, oddities, options);
+    let read = document::findings(module, positions, oddities, options);
     let (found, ops) = check(module, options);
-    findings.extend(found);
-    (findings, ops)
+    (join(module, read, found), ops)
 }
 
 /// Blocks that are checked as one task, each with the function it is in.
@@ -206,47 +206,28 @@ fn finish(module: &Module, (mut findings, ops): (Vec<Diagnostic>, Vec<bool>), op
 /// Functions and blocks in document order.
 fn tasks(cx: &Cx<'_>) -> Vec<Task> {
     let mut tasks = Vec::new();
-    for function in cx.module.functions() {
-        let task = Task { function: Some(function), ..Task::default() };
-        blocks(cx, Holder::Function(function), Some(function), task, &mut tasks);
-    }
-    for queue in cx.module.queues() {
-        blocks(cx, Holder::Queue(queue), None, Task::default(), &mut tasks);
+    for (function, blocks) in cx.survey.holders() {
+        let mut task = Task { function, ..Task::default() };
+        let mut size = 0;
+        for &block in blocks {
+            task.blocks.push((block, function));
+            size += cx.module[block].instructions.len();
+            if size >= TASK {
+                tasks.push(std::mem::take(&mut task));
+                size = 0;
+            }
+        }
+        if task.function.is_some() || !task.blocks.is_empty() {
+            tasks.push(task);
+        }
     }
     tasks
-}
-
-/// The blocks of a holder and of all bodies in it.
-fn blocks(cx: &Cx<'_>, holder: Holder, function: Option<FuncId>, mut task: Task, tasks: &mut Vec<Task>) {
-    let module = cx.module;
-    let mut size = 0;
-    let mut stack: Vec<std::slice::Iter<'_, BlockId>> = vec![module.blocks_of(holder).iter()];
-    while let Some(rest) = stack.last_mut() {
-        let Some(&block) = rest.next() else {
-            stack.pop();
-            continue;
-        };
-        let list = &module[block].instructions;
-        task.blocks.push((block, function));
-        size += list.len();
-        if size >= TASK {
-            tasks.push(std::mem::take(&mut task));
-            size = 0;
-        }
-        if cx.survey.nests(block) {
-            let bodies = list.iter().rev().map(|inst| module[*inst].body());
-            stack.extend(bodies.filter(|body| !body.is_empty()).map(|body| body.iter()));
-        }
-    }
-    if task.function.is_some() || !task.blocks.is_empty() {
-        tasks.push(task);
-    }
 }
 
 /// The checks of functions and blocks, and those of each op.
 struct Dispatch {
     of_functions: Vec<fn(&Cx<'_>, FuncId, &mut Findings<'_>)>,
-    of_blocks: Vec<fn(&Cx<'_>, &Seen, &mut Findings<'_>)>,
+    of_blocks: Vec<fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>)>,
     /// By ordinal of the op; past the last one for unknown ops.
     by_op: Vec<OfOp>,
 }
@@ -315,7 +296,7 @@ impl Dispatch {
             let of_op = self.by_op.get(op).or(self.by_op.last()).expect("one for unknown ops");
             let inst = Inst::new(cx, inst, of_op.unit, (&axes, &starts), function, operands);
             cx.notes.see(cx, &inst);
-            seen.see(&inst);
+            seen.see(cx, &inst);
             let has = usize::from(!inst.operands.is_empty()) + 2 * usize::from(inst.inst.sync_info.is_some());
             for check in &of_op.checks[has] {
                 match check {

@@ -10,14 +10,13 @@ use bir::op_info::OpInfo;
 use bir::{Argument, Holder, Module, OpenEnum, OperandList, Sym};
 
 use crate::context::Cx;
-use crate::view::{Inst, Operand};
+use crate::rules::Groups;
+use crate::view::Inst;
 
 /// Ops besides calls and those that end a block for whose instructions checks look.
 const NOTABLE: &[It] = &[
     It::AllEngineBarrier,
     It::CollectiveCompute,
-    It::DMABlock,
-    It::DMATrigger,
     It::DoWhile,
     It::DynamicForLoop,
     It::GenericIndirectLoad,
@@ -46,6 +45,8 @@ pub(crate) struct Survey {
     notable_ops: Vec<bool>,
     /// Instructions of [`NOTABLE`] ops, calls, and those that end a block, in document order.
     notable: Vec<InstId>,
+    /// The triggers of transfers, which are many.
+    triggers: Vec<InstId>,
     /// Where those of a function start and end, by its id.
     of_function: Vec<(usize, usize)>,
     /// The same by block: `by_block[of_block[block]..of_block[block + 1]]`, in the order of the list.
@@ -53,6 +54,10 @@ pub(crate) struct Survey {
     of_block: Vec<u32>,
     /// Whether an instruction of a block has a body, by block.
     nests: Vec<bool>,
+    /// All blocks, each before those of the bodies in it.
+    blocks: Vec<BlockId>,
+    /// Functions, then queues, as none; where their blocks start and end.
+    holders: Vec<(Option<FuncId>, usize, usize)>,
     /// By function, the first instruction whose name stands before in the function, and how many there are.
     repeats: Vec<Option<(InstId, u64)>>,
     /// Instructions behind the first of their block that ends it.
@@ -61,6 +66,8 @@ pub(crate) struct Survey {
     branches: Bits,
     /// Whether any instruction ends a block.
     has_ends: bool,
+    /// Whether any instruction is a call.
+    has_calls: bool,
 }
 
 impl Survey {
@@ -74,53 +81,65 @@ impl Survey {
             ops: vec![false; OpInfo::all().len()],
             notable_ops,
             notable: Vec::new(),
+            triggers: Vec::new(),
             of_function: vec![(0, 0); module.func_ids().len()],
             by_block: Vec::new(),
             of_block: vec![0; module.block_ids().len() + 1],
             nests: vec![false; module.block_ids().len()],
+            blocks: Vec::with_capacity(module.block_ids().len()),
+            holders: Vec::new(),
             repeats: vec![None; module.func_ids().len()],
             behind_ends: Bits::default(),
             branches: Bits::default(),
             has_ends: false,
+            has_calls: false,
         };
-        // By name, the function in which it was seen last, counted from 1.
-        let mut seen = vec![0u32; module.names.len()];
-        let walk = |holder: Holder, survey: &mut Survey, visit: &mut dyn FnMut(InstId)| {
-            for id in module.insts_of(holder) {
-                let inst = &module[id];
-                if let Some(op) = inst.opcode().ordinal().map(|op| op as usize)
-                    && op < survey.ops.len()
-                {
-                    survey.ops[op] = true;
-                    if survey.notable_ops[op] {
-                        survey.notable.push(id);
-                    }
-                }
-                if !inst.body().is_empty() {
-                    survey.nests[inst.block.index()] = true;
-                }
-                visit(id);
-            }
-        };
-        for (at, function) in module.functions().enumerate() {
-            let from = survey.notable.len();
-            let mut repeats: Option<(InstId, u64)> = None;
-            walk(Holder::Function(function), &mut survey, &mut |id| {
-                let name = module[id].name;
-                let before = std::mem::replace(&mut seen[name.index()], at as u32 + 1);
-                if before == at as u32 + 1 && name != Sym::EMPTY {
-                    repeats.get_or_insert((id, 0)).1 += 1;
-                }
-            });
-            survey.of_function[function.index()] = (from, survey.notable.len());
-            survey.repeats[function.index()] = repeats;
+        let mut names = Names { seen: vec![0; module.names.len()], function: 0, repeats: None };
+        for function in module.functions() {
+            let from = (survey.notable.len(), survey.blocks.len());
+            (names.function, names.repeats) = (names.function + 1, None);
+            survey.walk(module, module.blocks_of(Holder::Function(function)), &mut Some(&mut names));
+            survey.of_function[function.index()] = (from.0, survey.notable.len());
+            survey.repeats[function.index()] = names.repeats;
+            survey.holders.push((Some(function), from.1, survey.blocks.len()));
         }
         for queue in module.queues() {
-            walk(Holder::Queue(queue), &mut survey, &mut |_| {});
+            let from = survey.blocks.len();
+            survey.walk(module, module.blocks_of(Holder::Queue(queue)), &mut None);
+            survey.holders.push((None, from, survey.blocks.len()));
         }
         survey.sort_by_block(module);
         survey.find_ends(module);
         survey
+    }
+
+    /// Looks at the instructions of blocks and of the bodies in them.
+    fn walk(&mut self, module: &Module, blocks: &[BlockId], names: &mut Option<&mut Names>) {
+        for &block in blocks {
+            self.blocks.push(block);
+            for id in &module[block].instructions {
+                let inst = &module[id];
+                if inst.opcode() == It::DMATrigger {
+                    self.triggers.push(id);
+                }
+                if let Some(op) = inst.opcode().ordinal().map(|op| op as usize)
+                    && op < self.ops.len()
+                {
+                    self.ops[op] = true;
+                    if self.notable_ops[op] {
+                        self.notable.push(id);
+                    }
+                }
+                if let Some(names) = names {
+                    names.see(id, inst.name);
+                }
+                let body = inst.body();
+                if !body.is_empty() {
+                    self.nests[block.index()] = true;
+                    self.walk(module, body, names);
+                }
+            }
+        }
     }
 
     fn sort_by_block(&mut self, module: &Module) {
@@ -147,13 +166,21 @@ impl Survey {
                 self.branches.insert(id);
             }
             self.has_ends |= is_terminator(op);
+            self.has_calls |= op.is_a(It::Call);
             if is_terminator(op) && block_of_last.replace(block) != Some(block) {
                 let list = &module[block].instructions;
                 // The ends of blocks are short.
                 let at = list.iter().rposition(|inst| *inst == id).unwrap_or(list.len() - 1);
-                list[at + 1..].iter().for_each(|inst| self.behind_ends.insert(*inst));
+                for inst in &list[at + 1..] {
+                    self.behind_ends.insert(*inst);
+                }
             }
         }
+    }
+
+    /// Functions, then queues, as none; the blocks of each and of all bodies in it, in document order.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = (Option<FuncId>, &[BlockId])> {
+        self.holders.iter().map(|(function, from, to)| (*function, &self.blocks[*from..*to]))
     }
 
     /// Whether there are instructions of an op, by ordinal.
@@ -169,6 +196,11 @@ impl Survey {
     /// Notable instructions of the module, in document order.
     pub(crate) fn notable(&self) -> &[InstId] {
         &self.notable
+    }
+
+    /// The triggers of transfers, in document order.
+    pub(crate) fn triggers(&self) -> &[InstId] {
+        &self.triggers
     }
 
     /// Notable instructions of a function, in document order.
@@ -204,17 +236,38 @@ impl Survey {
     }
 }
 
+/// Which names the instructions of a function have.
+struct Names {
+    /// By name, the function in which it was seen last, counted from 1.
+    seen: Vec<u32>,
+    function: u32,
+    /// The first instruction whose name stands before, and how many there are.
+    repeats: Option<(InstId, u64)>,
+}
+
+impl Names {
+    fn see(&mut self, id: InstId, name: Sym) {
+        let before = std::mem::replace(&mut self.seen[name.index()], self.function);
+        if before == self.function && name != Sym::EMPTY {
+            self.repeats.get_or_insert((id, 0)).1 += 1;
+        }
+    }
+}
+
 /// A set of instructions, as bits.
 #[derive(Debug, Default)]
-struct Bits(Vec<u64>);
+pub(crate) struct Bits(Vec<u64>);
 
 impl Bits {
-    fn insert(&mut self, inst: InstId) {
-        let at = inst.index() / 64;
+    /// Adds an instruction; says whether it was missing.
+    pub(crate) fn insert(&mut self, inst: InstId) -> bool {
+        let (at, bit) = (inst.index() / 64, 1 << (inst.index() % 64));
         if at >= self.0.len() {
             self.0.resize(at + 1, 0);
         }
-        self.0[at] |= 1 << (inst.index() % 64);
+        let was_missing = self.0[at] & bit == 0;
+        self.0[at] |= bit;
+        was_missing
     }
 
     fn has(&self, inst: InstId) -> bool {
@@ -345,15 +398,13 @@ impl Notes {
 
 /// What the instructions of a block have together: what its own checks look at, once all were looked at.
 #[derive(Debug)]
-pub(crate) struct Seen {
+pub(crate) struct Seen<'m> {
     pub(crate) block: BlockId,
     /// Whether an instruction may depend on one that stands behind it.
     pub(crate) forward: bool,
-    /// Instructions that may write PSUM, up to the first that has a body or is a call.
-    pub(crate) psum_writers: Vec<InstId>,
-    /// The matrix products.
-    pub(crate) matmuls: Vec<InstId>,
-    /// Where that first instruction is.
+    /// What they do to PSUM.
+    pub(crate) groups: Groups<'m>,
+    /// The first instruction that has a body or is a call.
     end: Option<InstId>,
     is_behind: bool,
     first: usize,
@@ -361,19 +412,23 @@ pub(crate) struct Seen {
     count: usize,
 }
 
-impl Seen {
-    pub(crate) fn new(cx: &Cx<'_>, block: BlockId) -> Seen {
-        let leaves = |inst: &&InstId| {
-            let inst = &cx.module[**inst];
+impl<'m> Seen<'m> {
+    pub(crate) fn new(cx: &Cx<'_>, block: BlockId) -> Seen<'m> {
+        let leaves = |inst: &InstId| {
+            let inst = &cx.module[*inst];
             !inst.body().is_empty() || inst.opcode().is_a(It::Call)
         };
         let list = &cx.module[block].instructions;
         Seen {
             block,
             forward: false,
-            psum_writers: Vec::new(),
-            matmuls: Vec::new(),
-            end: cx.survey.notable_in(block).iter().find(leaves).copied(),
+            groups: Groups::default(),
+            end: match (cx.survey.nests(block), cx.survey.has_calls) {
+                (true, _) => list.iter().find(|inst| leaves(inst)).copied(),
+                // Calls are notable.
+                (false, true) => cx.survey.notable_in(block).iter().find(|inst| leaves(inst)).copied(),
+                (false, false) => None,
+            },
             is_behind: false,
             first: list.first().map_or(0, |first| first.index()),
             len: list.len(),
@@ -382,7 +437,7 @@ impl Seen {
     }
 
     /// Looks at the next instruction.
-    pub(crate) fn see(&mut self, inst: &Inst<'_>) {
+    pub(crate) fn see(&mut self, cx: &Cx<'m>, inst: &Inst<'m>) {
         let at = inst.id.index();
         // Ids are neighbours in documents as they are read. Where they are not, nothing is known of positions.
         self.forward |= at != self.first + self.count;
@@ -390,12 +445,6 @@ impl Seen {
         let behind = at + 1..self.first + self.len;
         self.forward |= inst.inst.dependencies.iter().any(|edge| behind.contains(&edge.target().index()));
         self.is_behind |= self.end == Some(inst.id);
-        let writes = |operand: &Operand<'_>| operand.list == OperandList::Outs && operand.may_be_psum();
-        if !self.is_behind && inst.operands.iter().any(writes) {
-            self.psum_writers.push(inst.id);
-        }
-        if matches!(inst.opcode, It::Matmult | It::MatmultSparse | It::MatmultMx) {
-            self.matmuls.push(inst.id);
-        }
+        self.groups.see(cx, inst, !self.is_behind);
     }
 }

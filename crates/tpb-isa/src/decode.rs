@@ -168,15 +168,13 @@ fn uncovered(word: &Word, info: &LayoutInfo) -> Word {
     for i in 0..WORD_BYTES {
         rest.0[i] = word.0[i] & !info.covered[i];
     }
-    if info.has_choice {
-        for field in info.fields {
-            if let Kind::Union(union) = field.kind {
-                let at = field.at as usize;
-                let indirect = Addr4::load(&word.0, at).is_indirect();
-                let arm = if indirect { union.indirect } else { union.direct };
-                for i in 0..field.bytes as usize {
-                    rest.0[at + i] = word.0[at + i] & arm.gaps[i];
-                }
+    for field in info.at(info.unions) {
+        if let Kind::Union(union) = field.kind {
+            let at = field.at as usize;
+            let indirect = Addr4::load(&word.0, at).is_indirect();
+            let arm = if indirect { union.indirect } else { union.direct };
+            for i in 0..field.bytes as usize {
+                rest.0[at + i] = word.0[at + i] & arm.gaps[i];
             }
         }
     }
@@ -187,14 +185,13 @@ fn uncovered(word: &Word, info: &LayoutInfo) -> Word {
 pub(crate) fn unexplained(word: &Word, layout: Layout) -> Word {
     let info = layout.info();
     let mut rest = uncovered(word, info);
-    if info.has_choice {
-        add_undefined(word, info, &mut rest);
-    }
+    add_undefined(word, info, &mut rest);
     rest
 }
 
+#[inline]
 fn add_undefined(word: &Word, info: &LayoutInfo, rest: &mut Word) {
-    for field in info.fields.iter().filter(|field| !field.is_defined(&word.0)) {
+    for field in info.at(info.conditional).filter(|field| !field.is_defined(&word.0)) {
         let at = field.at as usize;
         rest.0[at..at + field.bytes as usize].copy_from_slice(&word.0[at..at + field.bytes as usize]);
     }
@@ -203,7 +200,7 @@ fn add_undefined(word: &Word, info: &LayoutInfo, rest: &mut Word) {
 /// `rest` holds the bits that belong to no field.
 #[inline]
 fn notes(word: &Word, info: &LayoutInfo, presence: Presence, rest: &Word) -> Notes {
-    if info.has_choice {
+    if info.conditional != 0 {
         let mut rest = *rest;
         add_undefined(word, info, &mut rest);
         notes_of(word, info, presence, &rest)
@@ -240,12 +237,24 @@ fn notes_of(word: &Word, info: &LayoutInfo, presence: Presence, rest: &Word) -> 
     notes
 }
 
-/// What text needs to know about a word: its layout, the bits it does not explain, and the notes.
+/// What text needs to know about a word: its layout, the bits it does not explain if there are any, and the notes.
 #[inline]
-pub(crate) fn survey(word: &StreamWord) -> (Layout, Word, Notes) {
+pub(crate) fn survey(word: &StreamWord) -> (Layout, Option<Word>, Notes) {
     let (layout, presence) = place(&word.word, word.generation, word.previous);
-    let rest = unexplained(&word.word, layout);
-    (layout, rest, notes_of(&word.word, layout.info(), presence, &rest))
+    let info = layout.info();
+    let may_have_rest = info.unions | info.conditional != 0 || has_uncovered(&word.word, info);
+    let rest = may_have_rest.then(|| unexplained(&word.word, layout)).filter(|rest| !rest.is_zero());
+    (layout, rest, notes_of(&word.word, info, presence, rest.as_ref().unwrap_or(&Word::ZERO)))
+}
+
+/// Whether a bit is set that belongs to no field, unions taken as a whole.
+#[inline]
+fn has_uncovered(word: &Word, info: &LayoutInfo) -> bool {
+    let mut set = 0;
+    for i in 0..WORD_BYTES {
+        set |= word.0[i] & !info.covered[i];
+    }
+    set != 0
 }
 
 /// Whether `inst_word_len` is what encoders write (spec: isa-bundle.md 1).

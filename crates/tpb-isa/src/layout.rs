@@ -48,11 +48,24 @@ pub struct LayoutInfo {
     pub fields: &'static [FieldInfo],
     /// The bits that belong to a field, the preamble or the opcode. Unions count as a whole.
     pub covered: [u8; WORD_BYTES],
-    /// Whether the meaning of some bits depends on other bits: a slot is a union, or a field has a condition.
-    pub(crate) has_choice: bool,
+    /// The fields that are unions: the meaning of their bits depends on some of them. One bit each, by place.
+    pub(crate) unions: u64,
+    /// The fields that have a condition.
+    pub(crate) conditional: u64,
 }
 
 impl LayoutInfo {
+    /// The fields at the places of a set of bits.
+    #[inline]
+    pub(crate) fn at(&self, mut set: u64) -> impl Iterator<Item = &'static FieldInfo> + use<> {
+        let fields = self.fields;
+        std::iter::from_fn(move || {
+            let place = set.trailing_zeros();
+            set &= set.checked_sub(1)?;
+            fields.get(place as usize)
+        })
+    }
+
     /// The row of a field, if the layout has it.
     pub fn field(&self, field: Field) -> Option<&'static FieldInfo> {
         self.fields.iter().find(|info| info.field == Some(field))
@@ -281,6 +294,42 @@ pub struct EnumInfo {
     pub codes: &'static [Code],
     /// Place in `codes` plus one, by code; 0 for codes without a name.
     pub(crate) index: [u8; 256],
+    /// The names of `codes` as they are copied to text.
+    pub(crate) texts: &'static [Padded],
+}
+
+/// A short text with room behind it, so that it is copied in one piece.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Padded {
+    /// The text, then its length in the last byte.
+    pub(crate) bytes: [u8; Padded::ROOM],
+}
+
+impl Padded {
+    /// Bytes of text and length together.
+    pub(crate) const ROOM: usize = 32;
+
+    /// Pads a text.
+    ///
+    /// # Panics
+    /// When it is too long.
+    pub(crate) const fn new(text: &str) -> Padded {
+        let text = text.as_bytes();
+        assert!(text.len() < Padded::ROOM, "a name has less than 32 bytes");
+        let mut bytes = [b' '; Padded::ROOM];
+        let mut i = 0;
+        while i < text.len() {
+            bytes[i] = text[i];
+            i += 1;
+        }
+        bytes[Padded::ROOM - 1] = text.len() as u8;
+        Padded { bytes }
+    }
+
+    /// Length of the text.
+    pub(crate) const fn len(&self) -> usize {
+        self.bytes[Padded::ROOM - 1] as usize
+    }
 }
 
 /// A named code.
@@ -307,6 +356,12 @@ impl EnumInfo {
     pub fn code(&self, code: u8) -> Option<&'static Code> {
         let place = self.index[code as usize];
         (place != 0).then(|| &self.codes[place as usize - 1])
+    }
+
+    /// The name of a code, as it is copied to text.
+    #[inline]
+    pub(crate) fn text(&self, code: u8) -> Option<&'static Padded> {
+        self.texts.get(usize::from(self.index[code as usize]).wrapping_sub(1))
     }
 
     /// The row of a name, exactly as in the tables.
@@ -396,16 +451,28 @@ pub(crate) const fn byte_mask(ranges: &[(u8, u8)]) -> [u8; WORD_BYTES] {
     mask
 }
 
-/// Fills [`LayoutInfo::has_choice`].
-pub(crate) const fn has_choice(fields: &[FieldInfo]) -> bool {
-    let mut i = 0;
+/// Fills [`LayoutInfo::unions`].
+pub(crate) const fn unions_of(fields: &[FieldInfo]) -> u64 {
+    let (mut set, mut i) = (0, 0);
     while i < fields.len() {
-        if matches!(fields[i].kind, Kind::Union(_)) || fields[i].when.is_some() {
-            return true;
+        if matches!(fields[i].kind, Kind::Union(_)) {
+            set |= 1 << i;
         }
         i += 1;
     }
-    false
+    set
+}
+
+/// Fills [`LayoutInfo::conditional`].
+pub(crate) const fn conditional(fields: &[FieldInfo]) -> u64 {
+    let (mut set, mut i) = (0, 0);
+    while i < fields.len() {
+        if fields[i].when.is_some() {
+            set |= 1 << i;
+        }
+        i += 1;
+    }
+    set
 }
 
 /// An opcode byte and what stands for it. Get it from [`opcode`] or [`opcode_named`].

@@ -76,7 +76,7 @@ fn streams_of_the_small_package_are_clean_and_come_back_from_their_text() {
         assert_eq!(check::stream(&bytes, Generation::V3), [], "{name}");
         let engine = Engine::from_name(name.split(' ').nth(1).expect("core and engine"));
         let mut listing = Vec::new();
-        text::put_header(&mut listing, Generation::V3, engine);
+        text::put_header(&mut listing, Generation::V3, "", engine);
         let options = Options::default();
         text::disassemble(&bytes[..], &mut listing, Generation::V3, &options, |_, _| {})
             .expect("memory takes all");

@@ -38,7 +38,7 @@ fn holds(word: Word, generation: Generation, previous: Option<Word>) -> Result<(
 fn comes_back(bytes: &[u8], generation: Generation) -> Result<(), TestCaseError> {
     for options in [Options::default(), Options { offsets: false, raw: true, notes: false }] {
         let mut listing = Vec::new();
-        text::put_header(&mut listing, generation, None);
+        text::put_header(&mut listing, generation, "", None);
         text::disassemble(bytes, &mut listing, generation, &options, |_, comment| {
             comment.push_str("I-1\n;\"")
         })

@@ -12,17 +12,44 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
     let tables = Tables::load(spec)?;
     let mut out = header("enums.toml");
     out.push_str("//! Enums of the BIR, with the spellings of BIR-JSON.\n\nuse crate::names::Sym;\nuse crate::open_enum::open_enum;\n\n");
-    for e in &tables.enums {
-        // ArgumentKind and EdgeKind have hand-written types; an enum without known names is a string.
-        if e.value.is_empty() || e.closed == Some(false) || e.name == "EdgeKind" {
-            continue;
-        }
-        one(&mut out, e);
-    }
+    typed(&tables).for_each(|e| one(&mut out, e));
     edge_kinds(&mut out, &tables);
     dtype_facts(&mut out, &tables);
     arch_facts(&mut out, &tables);
-    Ok(vec![Output { path: PathBuf::from("crates/bir/src/generated/enums.rs"), text: out }])
+    let names =
+        Output { path: PathBuf::from("crates/bir-verify/src/generated/names.rs"), text: names(&tables) };
+    Ok(vec![Output { path: PathBuf::from("crates/bir/src/generated/enums.rs"), text: out }, names])
+}
+
+/// The enums that become types: ArgumentKind and EdgeKind have hand-written ones; one without known names is a string.
+fn typed(tables: &Tables) -> impl Iterator<Item = &Enum> {
+    tables.enums.iter().filter(|e| !(e.value.is_empty() || e.closed == Some(false) || e.name == "EdgeKind"))
+}
+
+/// The names of each enum, for those who know only what it is called.
+fn names(tables: &Tables) -> String {
+    let mut out = header("enums.toml");
+    out.push_str(
+        "//! The names that the enums of BIR-JSON have.\n\nuse bir::OpenEnum;\nuse bir::enums as e;\n\n",
+    );
+    out.push_str(
+        "/// The names of an enum of the tables; none of what is no enum.
+pub(crate) fn names_of(called: &str) -> Vec<&'static str> {
+    match called {\n",
+    );
+    for e in typed(tables) {
+        let _ = writeln!(out, "        {0:?} => names::<e::{0}>(),", e.name);
+    }
+    out.push_str(
+        "        _ => Vec::new(),
+    }
+}
+
+fn names<E: OpenEnum>() -> Vec<&'static str> {
+    E::ALL.iter().filter_map(|value| value.name().ok()).collect()
+}\n",
+    );
+    out
 }
 
 fn one(out: &mut String, e: &Enum) {

@@ -156,6 +156,17 @@ fn rows(out: &mut String, tables: &Tables, table: &OperandTable) -> Result<()> {
     );
     for (row, op) in table.op.iter().zip(&tables.ops.op) {
         ensure!(row.name == op.name, "{} stands where {} belongs", row.name, op.name);
+        let is_rest = |slot: &Slot| slot.index.as_str() == Some("rest");
+        for (at, slot) in row.operand.iter().enumerate() {
+            // `Operands::slots_at` takes the rows as they come.
+            let rest_before = row.operand[..at].iter().any(|other| is_rest(other) && other.list == slot.list);
+            ensure!(
+                is_rest(slot) || !rest_before,
+                "{}: a row of {} stands behind that of the rest of the list",
+                op.name,
+                slot.list
+            );
+        }
         let mut slots = String::new();
         for slot in &row.operand {
             let slot = one(slot, &mut conditions, op).with_context(|| format!("operand of {}", op.name))?;

@@ -465,7 +465,10 @@ impl Program {
         let block = self.block;
         let waits = self.end_waits();
         self.carriers(sink, Engine::Pool, &waits, 130, |k| Name::EndWait(block, k))?;
-        let used: Vec<usize> = (0..SEMAPHORES).filter(|s| self.counts.get(*s) > 0).collect();
+        // A word clears a range, so what lies between is reset too, used or not (spec: isa-control-dma 3.2).
+        let mut used = (0..SEMAPHORES).filter(|s| self.counts.get(*s) > 0);
+        let used: Vec<usize> =
+            used.next().map_or(vec![], |first| (first..=used.next_back().unwrap_or(first)).collect());
         let register = (block / 2) % REGISTERS;
         let trips = 2 + self.rng.below(15) as u32;
         let count = if self.in_loop { Kind::Increment { register } } else { Kind::RegisterMove { register } };

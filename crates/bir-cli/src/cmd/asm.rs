@@ -15,7 +15,8 @@ use crate::streams::TargetOpt;
 ///
 /// What `bir objdump` prints gives back the same bytes. Operands that are left out are what encoders write unasked.
 /// Offsets in front of a line and comments behind `;` are for the reader and mean nothing. Text with several streams
-/// (`.stream` lines) is written into a folder, one file for each.
+/// (`.stream` lines) is written into a folder, one file for each; those of several cores, which are called `sg00/PE`, into
+/// a folder for each core.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,6 +36,8 @@ pub(crate) struct Opts {
 /// A stream that is being assembled.
 #[derive(Default)]
 struct Assembled {
+    /// Of its core, where there are several.
+    folder: String,
     engine: Option<Engine>,
     bytes: Vec<u8>,
 }
@@ -53,20 +56,24 @@ impl Opts {
             write(&self.output, &stream.bytes)?;
             return Ok(Status::Clean);
         }
-        let name = self.output.display().to_string();
-        std::fs::create_dir_all(&self.output).map_err(|error| Fault::io("create", &name, &error))?;
         for (i, stream) in streams.iter().enumerate() {
             let Some(engine) = stream.engine else {
                 let message = format!("{} does not say which engine its words are for", input.name);
                 return Err(Fault::new(message).note("begin with `.stream PE`, or give a file: `-o OUT.bin`"));
             };
-            if streams[..i].iter().any(|other| other.engine == stream.engine) {
-                return Err(Fault::new(format!("{} has two streams of {engine}", input.name)));
+            let is_same =
+                |other: &Assembled| (&other.folder, other.engine) == (&stream.folder, stream.engine);
+            if streams[..i].iter().any(is_same) {
+                let fault = Fault::new(format!("{} has two streams of {engine}", input.name));
+                return Err(fault.note("name a folder for each core: `.stream sg00/PE`, `.stream sg01/PE`"));
             }
         }
         for stream in &streams {
             let engine = stream.engine.expect("checked above");
-            write(&self.output.join(format!("{engine}.bin")), &stream.bytes)?;
+            let folder = self.output.join(&stream.folder);
+            let name = folder.display().to_string();
+            std::fs::create_dir_all(&folder).map_err(|error| Fault::io("create", &name, &error))?;
+            write(&folder.join(format!("{engine}.bin")), &stream.bytes)?;
         }
         Ok(Status::Clean)
     }
@@ -89,10 +96,13 @@ impl Opts {
             match line {
                 Line::Nothing => {}
                 Line::Target(target) => generation = Some(target),
-                Line::Stream(engine) if last.engine.is_none() && last.bytes.is_empty() => {
-                    last.engine = Some(engine)
+                Line::Stream(folder, engine) => {
+                    if last.engine.is_some() || !last.bytes.is_empty() {
+                        streams.push(Assembled::default());
+                    }
+                    let stream = streams.last_mut().expect("there is always one");
+                    (stream.folder, stream.engine) = (folder, Some(engine));
                 }
-                Line::Stream(engine) => streams.push(Assembled { engine: Some(engine), bytes: Vec::new() }),
                 Line::Word(_) | Line::Bytes(_) if generation.is_none() => {
                     untargeted.get_or_insert((number, text.to_owned()));
                 }

@@ -20,7 +20,7 @@ use crate::streams::{self, FromModule, Stream, TargetOpt};
 /// encoders write them unasked. Behind `;` stand the instruction that the word belongs to, its source line, and what is
 /// odd about it. `bir asm` turns the text into the same bytes again.
 ///
-/// IN is a stream, a folder of streams as `bir encode` writes it, or a NEFF package. `index.json` in a folder gives names;
+/// IN is a stream, a folder of streams as `bir encode` writes it, or of such folders, one for each core, or a NEFF package. `index.json` in a folder gives names;
 /// a package gives names, source lines, and what the numbers in its words stand for. Streams of any length are read in
 /// constant memory, compressed ones too; those of a package are held.
 #[derive(clap::Args)]
@@ -61,10 +61,14 @@ impl Opts {
         let _progress = context.progress("disassembling".to_owned());
         let options = Options { raw: self.raw, ..Options::default() };
         let mut tails = Vec::new();
+        // Cores of a package have streams of the same engines.
+        let has_cores = streams.iter().enumerate().any(|(at, stream)| {
+            stream.engine.is_some() && streams[..at].iter().any(|other| other.engine == stream.engine)
+        });
         let written = self.output.create()?.write_as(context, |sink| {
             for (stream, generation) in streams.iter_mut().zip(generations) {
                 let tail = match context.format {
-                    Format::Text => put_text(sink, stream, generation, &options)?,
+                    Format::Text => put_text(sink, stream, generation, has_cores, &options)?,
                     Format::Json => put_json(sink, stream, generation)?,
                 };
                 if tail > 0 {
@@ -111,22 +115,23 @@ impl Opts {
     }
 }
 
-/// Bytes of output that are collected before they are written.
-const FLUSH: usize = 64 * 1024;
+/// Bytes of output that are collected before they are written: few large pieces cost the system less.
+const FLUSH: usize = 256 * 1024;
 
 /// Writes a stream as text; returns the number of bytes behind its last word.
 fn put_text(
     sink: &mut dyn Write,
     stream: &mut Stream,
     generation: Generation,
+    has_cores: bool,
     options: &Options,
 ) -> io::Result<usize> {
     let mut header = Vec::new();
+    let folder = stream.name.rsplit_once('/').map_or("", |(folder, _)| folder);
     if stream.engine.is_some_and(|engine| engine.name() != stream.name) {
-        // Cores of a package have streams of the same engines.
         let _ = writeln!(header, "; {}", stream.name);
     }
-    put_header(&mut header, generation, stream.engine);
+    put_header(&mut header, generation, if has_cores { folder } else { "" }, stream.engine);
     sink.write_all(&header)?;
     let mut printer = Printer::new(options.clone());
     let annotations = &mut stream.annotations;

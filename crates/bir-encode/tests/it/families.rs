@@ -1,20 +1,18 @@
 //! Every op that has words, on every generation: encoded, taken apart, and compared with its operands; and as text
 //! (`BLESS=1` writes `tests/data/ops.*.asm` anew).
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use bir::enums::InstructionType;
 use bir::op_info::OpInfo;
-use bir::{Argument, Module, Op, OpenEnum};
+use bir::{Module, Op, OpenEnum};
 use bir_encode::{Options, collect, encode};
-use tpb_isa::layout::Kind;
 use tpb_isa::text::{Options as TextOptions, put_header, put_line};
-use tpb_isa::{Addr4, Generation, Opcode, Stream, Word};
+use tpb_isa::{Generation, Opcode, Stream, Word};
 
 use crate::cases::{CASES, Case, SYNC};
-use crate::common::{decoded, module};
+use crate::common::{Places, decoded, module, touched};
 
 const OPTIONS: Options = Options {
     generation: None,
@@ -109,74 +107,6 @@ fn words_are_those_of_the_tables_and_carry_wait_and_update() {
     }
 }
 
-/// All byte addresses of elements in the first partition of an access, and the bytes of an element.
-fn touched(module: &Module, argument: &Argument) -> Option<BTreeSet<u32>> {
-    let Argument::PhysicalAp(arg) = argument else { return None };
-    let location = &module[arg.memref?.id()?];
-    let size = u64::from(arg.dtype?.size_bytes()?);
-    let base = match location.r#type {
-        bir::enums::MemoryType::SB => u64::from(location.base) << 18,
-        bir::enums::MemoryType::PSUM => {
-            (1 << 25) + (u64::from(location.base) << 15) + ((location.bank as u64) << 11)
-        }
-        _ => return None,
-    };
-    if arg.dynamic_ap_info.is_some() {
-        return None;
-    }
-    let start = (base + location.addr) as i64 + (arg.offset * size) as i64;
-    let dims: Vec<(i64, i64)> = arg.ap.as_ref()?.iter().skip(1).map(|pair| (pair.step, pair.num)).collect();
-    Some(walk(start, size as i64, &dims))
-}
-
-fn walk(start: i64, size: i64, dims: &[(i64, i64)]) -> BTreeSet<u32> {
-    let mut set = BTreeSet::from([start]);
-    for (step, count) in dims {
-        set = (0..*count).flat_map(|k| set.iter().map(move |at| at + k * step * size)).collect();
-    }
-    set.into_iter().map(|at| at as u32).collect()
-}
-
-/// Address, and steps and counts, innermost first.
-type Slot = (u32, Vec<(i64, i64)>);
-
-/// What the words touch: the starts and dimensions of slots, and plain addresses.
-fn slots(words: &[Word], generation: Generation) -> (Vec<Slot>, BTreeSet<u32>) {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.0).collect();
-    let (mut slots, mut plain) = (Vec::new(), BTreeSet::new());
-    for word in Stream::new(&bytes, generation) {
-        for field in word.binding().layout.info().fields {
-            let at = field.at as usize;
-            let u32_at = |at: usize| u32::from_le_bytes(word.word.0[at..at + 4].try_into().unwrap());
-            let info = match field.kind {
-                Kind::Struct(info) => info,
-                Kind::Union(union) if Addr4(u32_at(at)).is_indirect() => union.indirect,
-                Kind::Union(union) => union.direct,
-                _ => {
-                    if field.bytes == 4 {
-                        plain.insert(u32_at(at));
-                    }
-                    continue;
-                }
-            };
-            let dimensions = info.name.strip_prefix("TENSOR").and_then(|name| name.strip_suffix('D'));
-            let Some(count) = dimensions.map(|count| count.parse::<usize>().unwrap()) else {
-                for inner in info.fields.iter().filter(|inner| inner.bytes == 4) {
-                    plain.insert(u32_at(at + inner.at as usize) & !Addr4::INDIRECT);
-                }
-                continue;
-            };
-            let number = |at: usize| i16::from_le_bytes(word.word.0[at..at + 2].try_into().unwrap());
-            let dims = (0..count).map(|i| {
-                let (step, num) = (number(at + 4 + 2 * i), number(at + 4 + 2 * (count + i)));
-                (i64::from(step), i64::from(num as u16))
-            });
-            slots.push((u32_at(at), dims.collect()));
-        }
-    }
-    (slots, plain)
-}
-
 /// Every operand in SB or PSUM is in the words, element for element: as a slot, or as a plain address.
 #[test]
 fn slots_walk_over_the_elements_of_the_operands() {
@@ -184,21 +114,18 @@ fn slots_walk_over_the_elements_of_the_operands() {
         for generation in Generation::ENCODABLE {
             let Some(module) = build(case, generation) else { continue };
             let words = words(case, &module);
-            let (slots, plain) = slots(&words, generation);
+            let places = Places::of(&words, generation);
             let inst = &module[wanted(&module)];
             for (list, index, argument) in inst.operands() {
                 let Some(elements) = touched(&module, argument) else { continue };
                 let size = argument.dtype().and_then(|dtype| dtype.size_bytes()).unwrap();
-                let first = *elements.first().unwrap();
-                let found =
-                    slots.iter().any(|(addr, dims)| walk(i64::from(*addr), size.into(), dims) == elements);
-                let pointed = plain.contains(&first) || plain.contains(&(first & 0xFF83_FFFF));
                 let is_chunked = matches!(inst.op, Op::Gather | Op::CustomOp(_));
                 assert!(
-                    found || pointed || is_chunked,
-                    "{} on {generation}: {}[{index}] at {first:#x} is in no slot of {slots:x?}",
+                    places.have(&elements, size) || is_chunked,
+                    "{} on {generation}: {}[{index}] at {:#x} is in no slot of {places:x?}",
                     case.name,
-                    list.key()
+                    list.key(),
+                    elements.first().unwrap()
                 );
             }
         }
@@ -210,7 +137,7 @@ fn slots_walk_over_the_elements_of_the_operands() {
 fn words_as_text() {
     for generation in Generation::ENCODABLE {
         let mut text = Vec::new();
-        put_header(&mut text, generation, None);
+        put_header(&mut text, generation, "", None);
         for case in CASES {
             let Some(module) = build(case, generation) else { continue };
             text.extend(format!("; {}\n", case.name).bytes());

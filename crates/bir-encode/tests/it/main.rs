@@ -4,5 +4,6 @@ mod cases;
 mod common;
 mod errors;
 mod families;
+mod generated;
 mod golden;
 mod program;

@@ -137,16 +137,53 @@ fn a_branch_that_leads_nowhere_near() {
         let i = b.register("i", EngineType::SP);
         let op =
             CompareAndBranch { on_true: Some(far.into()), on_false: Some(far.into()), ..Default::default() };
-        let function = b.function();
-        let first = b.module()[function].blocks[0];
         b.go_to(other);
         b.inst("br", EngineType::SP, op).input(bir::builder::Operand::register(i, Dtype::Int32)).input(0);
-        let jump = UnconditionalBranch { target: Some(first.into()), ..Default::default() };
-        b.inst("jmp", EngineType::ALL, jump);
     });
-    assert_eq!(texts.len(), 2);
+    assert_eq!(texts.len(), 1);
     assert!(texts[0].contains("one edge of a conditional branch must lead to the next block"), "{texts:?}");
-    assert!(texts[1].contains("a branch must be on one engine, not on ALL"), "{texts:?}");
+}
+
+/// Engines differ in where their blocks begin.
+#[test]
+fn a_branch_on_all_engines_goes_to_the_block_in_each_stream() {
+    let module = module(V3, |b| {
+        let first = b.block();
+        let (body, end) = (b.new_block("body"), b.new_block("end"));
+        let i = b.register("i", EngineType::ALL);
+        let counter = || bir::builder::Operand::register(i, Dtype::Int32);
+        b.go_to(first);
+        b.plain_inst("a", EngineType::DVE, InstructionType::NoOp);
+        b.plain_inst("b", EngineType::DVE, InstructionType::NoOp);
+        b.plain_inst("c", EngineType::SP, InstructionType::NoOp);
+        // The next block follows anyway.
+        let fall = UnconditionalBranch { target: Some(body.into()), ..Default::default() };
+        b.inst("fall", EngineType::ALL, fall);
+        b.go_to(body);
+        b.plain_inst("d", EngineType::SP, InstructionType::NoOp);
+        let back = CompareAndBranch {
+            comp_op: BranchCompareOp::IsLtimm,
+            on_true: Some(body.into()),
+            on_false: Some(end.into()),
+            ..Default::default()
+        };
+        b.inst("loop", EngineType::ALL, back).input(counter()).input(10);
+        b.go_to(end);
+        b.plain_inst("ret", EngineType::ALL, InstructionType::Return);
+    });
+    let program = program(&module, &Options::default());
+    let branch = |engine| {
+        let words = &program.stream(engine).words;
+        let mut branches = words.iter().enumerate().filter(|(_, word)| word.opcode() == 0xA9);
+        let (at, word) = branches.next().unwrap();
+        assert!(branches.next().is_none());
+        let Body::CtrlBr(body) = decoded(&[*word], V3)[0].body else { panic!("{word}") };
+        (at, body.br_immediate)
+    };
+    assert_eq!(branch(Engine::DVE), (2, branch_target(2)));
+    assert_eq!(branch(Engine::SP), (2, branch_target(1)));
+    assert_eq!(branch(Engine::PE), (0, branch_target(0)));
+    assert_eq!(collect(&module, &Options::default()).unwrap().errors, []);
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::survey::Seen;
+use crate::survey::{Bits, Seen};
 use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -83,11 +83,15 @@ fn count(number: usize, what: &str) -> String {
 
 /// DMA-02: triggers name blocks of their queue, and a block has one trigger.
 fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
-    let mut of_block: HashMap<InstId, InstId> = HashMap::new();
-    for &id in cx.survey.notable() {
+    let mut started = Bits::default();
+    for &id in cx.survey.triggers() {
         let Op::DMATrigger(op) = &cx.module[id].op else { continue };
         for block in &op.dma_blocks {
             let Some(block) = block.id() else {
+                // Without its queue there is nowhere to look for it.
+                if op.queue.is_some_and(|queue| queue.id().is_none()) {
+                    continue;
+                }
                 let message = format!("starts {}, which does not exist", cx.ref_name(*block));
                 out.report(DMA_02, Place::of(id), message);
                 continue;
@@ -97,13 +101,16 @@ fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
                 out.report(DMA_02, Place::of(id), message);
                 continue;
             }
-            if let Some(first) = of_block.insert(block, id)
-                && first != id
+            if !started.insert(block)
+                && let Some(first) = first_trigger(cx, block).filter(|first| *first != id)
             {
                 let message = format!("starts {}, which {} starts too", cx.name(block), cx.name(first));
                 out.report(DMA_02, Place::of(id), message).related("the other trigger", Place::of(first));
             }
-            let holder = cx.module.outermost(block);
+            let holder = match cx.module[cx.module[block].block].holder {
+                Holder::Inst(_) => cx.module.outermost(block),
+                holder => holder,
+            };
             if let (Holder::Queue(of_block), Some(of_trigger)) =
                 (holder, op.queue.and_then(|queue| queue.id()))
                 && of_block != of_trigger
@@ -118,6 +125,15 @@ fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
             }
         }
     }
+}
+
+/// The first instruction that starts a block.
+fn first_trigger(cx: &Cx<'_>, block: InstId) -> Option<InstId> {
+    let starts = |id: &&InstId| match &cx.module[**id].op {
+        Op::DMATrigger(op) => op.dma_blocks.iter().any(|other| other.id() == Some(block)),
+        _ => false,
+    };
+    cx.survey.triggers().iter().find(starts).copied()
 }
 
 fn qos(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
@@ -371,7 +387,7 @@ fn dynamic_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn queue_instances(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn queue_instances(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     let block = seen.block;
     let mut switched: HashMap<BlockId, InstId> = HashMap::new();
     for &id in cx.survey.notable_in(block) {

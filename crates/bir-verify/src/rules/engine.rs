@@ -77,7 +77,8 @@ fn engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         return;
     }
     let passes = |set: &[EngineType]| set.contains(&engine) || set.contains(&EngineType::ALL);
-    if matches!(engine, EngineType::Unassigned | EngineType::ALL) || passes(row.engines) {
+    let is_open = matches!(engine, EngineType::Unassigned | EngineType::ALL) || !engine.is_known();
+    if is_open || passes(row.engines) {
         return;
     }
     let names: Vec<&str> = row.engines.iter().filter_map(|engine| engine.name().ok()).collect();

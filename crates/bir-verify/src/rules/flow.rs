@@ -128,7 +128,7 @@ fn targets(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn terminator_last(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn terminator_last(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     let block = seen.block;
     let list = &cx.module[block].instructions;
     let is_end = |inst: &&InstId| is_terminator(cx.module[**inst].opcode());
@@ -206,7 +206,7 @@ fn compare_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn same_targets(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn same_targets(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     let block = seen.block;
     let mut first: Option<(InstId, [Option<Ref<BlockId>>; 2])> = None;
     for id in cx.survey.notable_in(block).iter().copied() {
@@ -269,7 +269,7 @@ fn not_empty(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     }
 }
 
-fn ends_block(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn ends_block(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     let block = seen.block;
     let Holder::Function(function) = cx.module[block].holder else { return };
     let last = cx.module[block].instructions.last();
@@ -281,7 +281,7 @@ fn ends_block(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
     }
 }
 
-fn one_each(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn one_each(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     let block = seen.block;
     let ends: Vec<InstId> = cx
         .survey
@@ -399,7 +399,7 @@ fn alone(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     }
 }
 
-fn returns(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn returns(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     let block = seen.block;
     let mut seen: HashMap<Option<u32>, InstId> = HashMap::new();
     for &id in cx.survey.notable_in(block) {

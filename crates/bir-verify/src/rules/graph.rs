@@ -15,9 +15,11 @@ use hashbrown::HashMap;
 use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
+use crate::generated::names::names_of;
 use crate::ids::*;
 use crate::starts::{AccessStart, Accesses, Does, Starts, accesses, share};
 use crate::survey::Seen;
+use crate::twice::hint;
 use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -32,8 +34,11 @@ pub(super) const CHECKS: &[Check] = &[
 
 fn known(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if !inst.opcode.is_known() {
-        let message = format!("unknown instruction type {}", inst.op_name(cx));
-        out.report(MOD_04, inst.place(), message);
+        let name = inst.op_name(cx);
+        let finding = out.report(MOD_04, inst.place(), format!("unknown instruction type {name}"));
+        if let Some(hint) = hint(name, &names_of("InstructionType")) {
+            finding.help(hint);
+        }
     }
 }
 
@@ -47,7 +52,8 @@ fn names(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
         if *times == 2 {
             let message =
                 format!("two locations are called {}; references mean the first", cx.module.str(name));
-            out.report(MOD_05, Place::storage(loc), message);
+            // Its wordings are about names that are not found.
+            out.report(MOD_05, Place::storage(loc), message).vendor("", "");
         }
     }
     if let Some((first, extra)) = cx.survey.repeats(function) {
@@ -70,18 +76,25 @@ fn edges(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
                 "the dependency on {} has the kind {kind:?}; kinds are Ordered, Anti, Output and Flow",
                 cx.name(edge.target())
             );
-            out.report(MOD_06, inst.place(), message);
+            out.report(MOD_06, inst.place(), message).vendor("", "");
         }
         if edge.target() == inst.id && at < carried_from {
-            out.report(MOD_06, inst.place(), "depends on itself").vendor("", "this != former");
+            out.report(MOD_06, inst.place(), ITSELF).vendor("", "this != former");
         }
     }
     for missing in &inst.inst.rare().missing_edges {
+        // The reader keeps an edge to its own instruction as one that leads nowhere.
+        if missing.name == inst.inst.name {
+            out.report(MOD_06, inst.place(), ITSELF).vendor("", "this != former");
+            continue;
+        }
         let message = format!("depends on {}, and no instruction has this name", cx.module.str(missing.name));
         out.report(MOD_06, inst.place(), message)
-            .vendor("", format!("Instruction with name {} not found", cx.module.str(missing.name)));
+            .vendor("BIR014", format!("Instruction with name {} not found", cx.module.str(missing.name)));
     }
 }
+
+const ITSELF: &str = "depends on itself: an instruction waits for others only";
 
 /// DOC-02: loop axes of expressions are those of loops around the instruction.
 fn axes(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
@@ -269,7 +282,7 @@ fn needless(
 const WORK: u32 = 4096;
 
 /// DEP-02: dependencies within a block are acyclic.
-fn cycles(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
+fn cycles(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     // Programs are in order nearly always: only an edge forward in the list can close a cycle.
     if !seen.forward {
         return;

@@ -70,7 +70,9 @@ pub(super) fn engine_is(
     allowed: &[EngineType],
     out: &mut Findings<'_>,
 ) {
-    if matches!(inst.engine, EngineType::Unassigned | EngineType::ALL) || allowed.contains(&inst.engine) {
+    let is_open = matches!(inst.engine, EngineType::Unassigned | EngineType::ALL);
+    // An engine that nobody knows is a fault of its name.
+    if is_open || !inst.engine.is_known() || allowed.contains(&inst.engine) {
         return;
     }
     let message = format!(

@@ -74,33 +74,16 @@ fn fits(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<
 }
 
 /// PSUM-04: the matmuls of an accumulation group write one type.
-fn one_type(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
-    // By location and first byte of the result: who started the group, and its type.
-    let mut groups = HashMap::<(usize, u64), (InstId, Dtype)>::new();
-    for &id in &seen.matmuls {
-        let inst = &cx.module[id];
-        let Some(keys) = Keys::of(&inst.op) else { continue };
-        let Some(bir::Argument::PhysicalAp(output)) = inst.outs.first() else { continue };
-        let (Some(loc), Some(dtype)) = (output.memref.and_then(|loc| loc.id()), output.dtype) else {
-            continue;
-        };
-        let size = dtype.size_bytes().map_or(1, u64::from);
-        let Some(byte) = output.offset.checked_mul(size) else { continue };
-        let starts = keys.accumulation_flag.value().is_none_or(|flag| flag & START != 0);
-        match groups.get(&(loc.index(), byte)).filter(|_| !starts) {
-            Some((first, of_group)) if *of_group != dtype => {
-                let message = format!(
-                    "accumulates {} into a region that {} started as {}",
-                    dtype.text(&cx.module.names),
-                    cx.name(*first),
-                    of_group.text(&cx.module.names)
-                );
-                out.report(PSUM_04, Place::operand(id, OperandList::Outs, 0), message)
-                    .related("the start of the group", Place::operand(*first, OperandList::Outs, 0));
-            }
-            Some(_) => {}
-            None => _ = groups.insert((loc.index(), byte), (id, dtype)),
-        }
+fn one_type(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
+    for other in &seen.groups.others {
+        let message = format!(
+            "accumulates {} into a region that {} started as {}",
+            other.dtype.text(&cx.module.names),
+            cx.name(other.first),
+            other.of_group.text(&cx.module.names)
+        );
+        out.report(PSUM_04, Place::operand(other.inst, OperandList::Outs, 0), message)
+            .related("the start of the group", Place::operand(other.first, OperandList::Outs, 0));
     }
 }
 
@@ -142,7 +125,19 @@ fn narrow_alignment(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 /// Bits of an accumulation flag.
 const START: u8 = 1;
 
+/// What the instructions of a block do to PSUM, noted as they are looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Groups<'m> {
+    /// The latest writers, up to the first instruction that has a body or is a call.
+    regions: Vec<Region<'m>>,
+    unstarted: Vec<Unstarted>,
+    /// By location and first byte of the result: who started the group, and its type.
+    types: HashMap<(usize, u64), (InstId, Dtype)>,
+    others: Vec<OtherType>,
+}
+
 /// A region of PSUM and what last happened to it.
+#[derive(Debug)]
 struct Region<'m> {
     footprint: Footprint,
     /// The access, when it is always at one place: an equal one has the same footprint.
@@ -151,25 +146,67 @@ struct Region<'m> {
     by_matmul: bool,
 }
 
-/// PSUM-03 in the straight line of a block, where it needs no order: a matmul that accumulates into a region that no
-/// matmul has started. Interleaved groups and other blocks are for the order command.
-fn accumulation(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
-    let block = seen.block;
-    let mut regions: Vec<Region<'_>> = Vec::new();
-    for &id in &seen.psum_writers {
-        let inst = &cx.module[id];
+/// A matmul that accumulates into a region that no matmul has started.
+#[derive(Debug)]
+struct Unstarted {
+    place: Place,
+    /// Its flag.
+    bits: u8,
+    /// Whether another op wrote there; nothing did otherwise.
+    is_written: bool,
+}
+
+/// A matmul that accumulates another type than the one that started.
+#[derive(Debug)]
+struct OtherType {
+    inst: InstId,
+    first: InstId,
+    dtype: Dtype,
+    of_group: Dtype,
+}
+
+impl<'m> Groups<'m> {
+    /// Looks at the next instruction. `is_straight` says whether all before it surely ran before it.
+    pub(crate) fn see(&mut self, cx: &Cx<'m>, inst: &Inst<'m>, is_straight: bool) {
+        let keys = Keys::of(inst.op());
+        if let Some(keys) = keys {
+            self.see_type(inst, keys);
+        }
+        let writes = |operand: &Operand<'_>| operand.list == OperandList::Outs && operand.may_be_psum();
+        if is_straight && cx.is_on(PSUM_03) && inst.operands.iter().any(writes) {
+            self.see_regions(cx, inst, keys);
+        }
+    }
+
+    fn see_type(&mut self, inst: &Inst<'_>, keys: Keys) {
+        let Some(bir::Argument::PhysicalAp(output)) = inst.inst.outs.first() else { return };
+        let (Some(loc), Some(dtype)) = (output.memref.and_then(|loc| loc.id()), output.dtype) else { return };
+        let size = dtype.size_bytes().map_or(1, u64::from);
+        let Some(byte) = output.offset.checked_mul(size) else { return };
+        let starts = keys.accumulation_flag.value().is_none_or(|flag| flag & START != 0);
+        match self.types.get(&(loc.index(), byte)).filter(|_| !starts) {
+            Some(&(first, of_group)) if of_group != dtype => {
+                self.others.push(OtherType { inst: inst.id, first, dtype, of_group });
+            }
+            Some(_) => {}
+            None => _ = self.types.insert((loc.index(), byte), (inst.id, dtype)),
+        }
+    }
+
+    fn see_regions(&mut self, cx: &Cx<'m>, inst: &Inst<'m>, keys: Option<Keys>) {
         // Outputs are always written.
-        for (index, argument) in inst.outs.iter().enumerate() {
+        for (index, argument) in inst.inst.outs.iter().enumerate() {
             if !may_lie_in_psum(cx, argument) {
                 continue;
             }
-            let flag = Keys::of(&inst.op).map(|keys| keys.accumulation_flag.value());
+            let flag = keys.map(|keys| keys.accumulation_flag.value());
             let access = match argument {
                 bir::Argument::PhysicalAp(access) if access.dynamic_ap_info.is_none() => Some(&**access),
                 _ => None,
             };
             let known = access.and_then(|access| {
-                regions.iter().rev().find(|region| region.access.is_some_and(|other| is_same(access, other)))
+                let mut latest = self.regions.iter().rev();
+                latest.find(|region| region.access.is_some_and(|other| is_same(access, other)))
             });
             let footprints = match known {
                 Some(region) => smallvec![region.footprint.clone()],
@@ -181,17 +218,47 @@ fn accumulation(cx: &Cx<'_>, seen: &Seen, out: &mut Findings<'_>) {
                 }
                 match flag {
                     Some(Some(bits)) if bits & START == 0 && footprint.exact => {
-                        unstarted(cx, id, index, bits, &footprint, &regions, block, out);
+                        let place = Place::operand(inst.id, OperandList::Outs, index);
+                        self.see_accumulation(place, bits, &footprint);
                     }
                     _ => {}
                 }
                 // Only the latest writers matter; old ones are forgotten when they are covered.
-                regions.retain(|region| !footprint.covers(&region.footprint));
-                regions.push(Region { footprint, access, by_matmul: flag.is_some() });
-                if regions.len() > REGIONS {
-                    regions.remove(0);
+                self.regions.retain(|region| !footprint.covers(&region.footprint));
+                self.regions.push(Region { footprint, access, by_matmul: flag.is_some() });
+                if self.regions.len() > REGIONS {
+                    self.regions.remove(0);
                 }
             }
+        }
+    }
+
+    fn see_accumulation(&mut self, place: Place, bits: u8, footprint: &Footprint) {
+        let mut latest = self.regions.iter().rev();
+        let last = latest.find(|region| region.footprint.overlap(footprint) != Overlap::No);
+        if last.is_none_or(|region| !region.by_matmul) {
+            self.unstarted.push(Unstarted { place, bits, is_written: last.is_some() });
+        }
+    }
+}
+
+/// PSUM-03 in the straight line of a block, where it needs no order: a matmul that accumulates into a region that no
+/// matmul has started. Interleaved groups and other blocks are for the order command.
+fn accumulation(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
+    for Unstarted { place, bits, is_written } in &seen.groups.unstarted {
+        if *is_written && cx.level < 40 {
+            let message = format!(
+                "accumulates (flag {bits}) into a region that another op wrote last; up to arch 30 a matmul has to start it"
+            );
+            out.report(PSUM_03, *place, message).at_most(Severity::Warning);
+        }
+        // Another block may have started it.
+        if !is_written && is_entry(cx, seen.block) {
+            let message = format!(
+                "accumulates (flag {bits}) into a region that no matmul has started: the flag of the first one has the start \
+                 bit, {START}"
+            );
+            out.report(PSUM_03, *place, message).help("set the start bit of the first matmul of the group");
         }
     }
 }
@@ -209,39 +276,6 @@ fn may_lie_in_psum(cx: &Cx<'_>, argument: &bir::Argument) -> bool {
 
 /// Regions that are remembered.
 const REGIONS: usize = 256;
-
-#[allow(clippy::too_many_arguments)]
-fn unstarted(
-    cx: &Cx<'_>,
-    id: InstId,
-    index: usize,
-    bits: u8,
-    footprint: &Footprint,
-    regions: &[Region<'_>],
-    block: BlockId,
-    out: &mut Findings<'_>,
-) {
-    let last = regions.iter().rev().find(|region| region.footprint.overlap(footprint) != Overlap::No);
-    let place = Place::operand(id, OperandList::Outs, index);
-    match last {
-        // Another block may have started it.
-        None if !is_entry(cx, block) => {}
-        None => {
-            let message = format!(
-                "accumulates (flag {bits}) into a region that no matmul has started: the flag of the first one has the start \
-                 bit, {START}"
-            );
-            out.report(PSUM_03, place, message).help("set the start bit of the first matmul of the group");
-        }
-        Some(region) if !region.by_matmul && cx.level < 40 => {
-            let message = format!(
-                "accumulates (flag {bits}) into a region that another op wrote last; up to arch 30 a matmul has to start it"
-            );
-            out.report(PSUM_03, place, message).at_most(Severity::Warning);
-        }
-        Some(_) => {}
-    }
-}
 
 /// Whether nothing runs before a block: the first block of a function, outside of loops.
 fn is_entry(cx: &Cx<'_>, block: BlockId) -> bool {

@@ -91,7 +91,7 @@ pub(crate) const FAULTS: &[Fault] = &[
         let (a, b) = (location(output(m, It::Activation)), location(output(m, It::Reciprocal)));
         m[b].name = m[a].name;
     }),
-    Fault("another engine", &["ENG-01"], |m| change(m, It::Matmult, |inst| inst.engine = EngineType::DVE)),
+    Fault("another engine", &["MM-01"], |m| change(m, It::Matmult, |inst| inst.engine = EngineType::DVE)),
     Fault("an older target", &["ARCH-01", "DMA-17", "ALLOC-01", "CB-01", "AP-01", "ALLOC-02"], |m| {
         m.root.arch = Some(ArchLevel::Inferentia);
     }),

@@ -11,7 +11,7 @@ use bir_verify::{Checkable, Layer, Options, RuleId, implemented, verify};
 use crate::Case;
 
 /// The tables of all families.
-fn cases() -> impl Iterator<Item = &'static Case> {
+pub(crate) fn cases() -> impl Iterator<Item = &'static Case> {
     [
         crate::activation::CASES,
         crate::collective::CASES,

@@ -6,7 +6,7 @@ use crate::generated::enums as e;
 use crate::generated::structs as s;
 use crate::layout::{
     ADDR4, BodyKind, FieldInfo, ImmKind, Inline, Kind, LayoutInfo, PreambleKind, byte_mask, cover_layout,
-    field_bytes, has_choice, layouts, option,
+    field_bytes, layouts, option,
 };
 use crate::value::{Addr4, Bitset256, Blob, DtypePair, F32, Imm, ImmSrcPair, Name, Reg, Sem};
 

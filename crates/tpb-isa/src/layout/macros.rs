@@ -16,6 +16,7 @@ macro_rules! open_enums {
             name: $name,
             codes: { const CODES: &[Code] = &[$(Code { code: $code, name: $text, generations: $generations }),*]; CODES },
             index: index_codes(&[$(Code { code: $code, name: $text, generations: $generations }),*]),
+            texts: { const TEXTS: &[$crate::layout::Padded] = &[$($crate::layout::Padded::new($text)),*]; TEXTS },
         };
 
         impl $Name {
@@ -312,7 +313,8 @@ macro_rules! layouts {
                 unknown: byte_mask(&$unknown),
                 fields: FIELDS,
                 covered: cover_layout(PreambleKind::$preamble, FIELDS),
-                has_choice: has_choice(FIELDS),
+                unions: $crate::layout::unions_of(FIELDS),
+                conditional: $crate::layout::conditional(FIELDS),
             }
         }),*];
     };

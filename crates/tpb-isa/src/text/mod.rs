@@ -9,7 +9,7 @@
 //! | text | means |
 //! |---|---|
 //! | `.target v3` | generation of the words that follow |
-//! | `.stream PE` | engine whose stream they are |
+//! | `.stream PE`, `.stream sg00/PE` | engine whose stream they are, and the folder of its core |
 //! | `00c0:` | offset in the stream, for the reader: the assembler ignores it |
 //! | `; ...` | comment |
 //! | `wait sem8>=16`, `wait sem8>=r3` | a wait for a value, or for that in a register: `==`, `<`, `<=`, `>`, `>=` |
@@ -144,13 +144,22 @@ impl Default for Options {
     }
 }
 
-/// Appends the lines that begin a stream: the target, and the engine if it is known.
-pub fn put_header(out: &mut Vec<u8>, generation: Generation, engine: Option<Engine>) {
+/// Appends the lines that begin a stream: the target, and the engine if it is known. `folder` tells streams of one engine
+/// on several cores apart; it is left out when it is empty, or could not be read back.
+pub fn put_header(out: &mut Vec<u8>, generation: Generation, folder: &str, engine: Option<Engine>) {
     let product = generation.product();
     writeln!(out, ".target {generation} ; {product}").expect("a buffer takes bytes");
     if let Some(engine) = engine {
-        writeln!(out, ".stream {engine} ; {}", engine.public_name()).expect("a buffer takes bytes");
+        let (folder, slash) = if is_folder(folder) { (folder, "/") } else { ("", "") };
+        writeln!(out, ".stream {folder}{slash}{engine} ; {}", engine.public_name())
+            .expect("a buffer takes bytes");
     }
+}
+
+/// Whether a name can stand in front of that of an engine: one that is a folder here, and nowhere else.
+fn is_folder(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain)
 }
 
 /// Appends one word as a line, with `comment` behind it.
@@ -219,7 +228,7 @@ impl Printer {
             if offsets {
                 put_offset(line, word.offset);
             }
-            print::put_word(line, word, layout, &rest);
+            print::put_word(line, word, layout, rest.as_ref());
             if shows_notes {
                 let mut separator = " ; ";
                 for text in notes.texts() {
@@ -302,7 +311,7 @@ fn put_offset(out: &mut Cursor<'_>, offset: u64) {
 }
 
 /// Text is written in pieces of this many bytes or a little more.
-const FLUSH: usize = 64 * 1024;
+const FLUSH: usize = 256 * 1024;
 
 /// Disassembles a stream of any length in constant memory. `comment` may append a comment on each word to its second
 /// argument. Returns the number of whole words.
@@ -373,8 +382,8 @@ pub fn assemble(
         let at = |(column, reason)| AsmError::Line { line: number, column, reason };
         match assembler.line(text).map_err(at)? {
             Line::Nothing | Line::Target(_) => {}
-            Line::Stream(_) if streams > 0 || words > 0 => return Err(at((1, Reason::SeveralStreams))),
-            Line::Stream(_) => streams += 1,
+            Line::Stream(..) if streams > 0 || words > 0 => return Err(at((1, Reason::SeveralStreams))),
+            Line::Stream(..) => streams += 1,
             Line::Word(word) => {
                 words += 1;
                 buffer.extend_from_slice(&word.0);

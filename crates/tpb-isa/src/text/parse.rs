@@ -4,7 +4,7 @@
 use super::value::{
     hex_bytes, parse_addr4, parse_f32, parse_u32, parse_update, parse_wait, store, store_dma, value_error,
 };
-use super::{Dma, default_value};
+use super::{Dma, default_value, is_folder};
 use crate::build::{RangeError, store_number};
 use crate::layout::{FieldInfo, ImmForm, ImmKind, Kind, LayoutInfo, OpcodeInfo, PreambleKind, opcode_named};
 use crate::sync::{SyncError, update_uses_value, wait_uses_value};
@@ -96,8 +96,8 @@ pub enum Line {
     Nothing,
     /// The generation of the words that follow.
     Target(Generation),
-    /// The engine whose stream follows; words before it belong to another stream.
-    Stream(Engine),
+    /// The folder, which may be empty, and the engine whose stream follows; words before it belong to another stream.
+    Stream(String, Engine),
     /// A word.
     Word(Word),
     /// Bytes behind the last whole word.
@@ -148,7 +148,7 @@ impl Assembler {
             Line::Word(_) | Line::Bytes(_) if self.ended => return Err((head.column(), Reason::AfterTail)),
             Line::Word(word) => self.previous = Some(word.opcode()),
             Line::Bytes(bytes) => self.ended = !bytes.is_empty(),
-            Line::Stream(_) => (self.previous, self.ended) = (None, false),
+            Line::Stream(..) => (self.previous, self.ended) = (None, false),
             Line::Target(_) | Line::Nothing => {}
         }
         Ok(line)
@@ -174,9 +174,17 @@ impl Assembler {
             }
             "stream" => {
                 let token = tokens.next()?;
-                match token.and_then(|token| Engine::from_name(token.text)) {
-                    Some(engine) => Line::Stream(engine),
-                    None => return argument(token, ".stream", "PE, Activation, Pool, DVE or SP"),
+                let name = token.map_or("", |token| token.text);
+                let (folder, engine) = name.rsplit_once('/').unwrap_or(("", name));
+                let is_whole = folder.is_empty() != name.contains('/');
+                match Engine::from_name(engine) {
+                    Some(engine) if is_whole && (folder.is_empty() || is_folder(folder)) => {
+                        Line::Stream(folder.to_owned(), engine)
+                    }
+                    _ => {
+                        let expected = "PE, Activation, Pool, DVE or SP, or one of them in a folder: sg00/PE";
+                        return argument(token, ".stream", expected);
+                    }
                 }
             }
             "word" | "byte" => {

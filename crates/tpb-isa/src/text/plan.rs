@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use crate::layout::{EnumInfo, FieldInfo, ImmKind, Kind, PreambleKind, Shape};
+use crate::layout::{EnumInfo, FieldInfo, ImmKind, Kind, PreambleKind, Shape, StructInfo, UnionInfo};
 use crate::text::{Dma, default_value};
 use crate::word::{Generation, WORD_BYTES};
 use crate::{Field, ImmSrc, ImmSrcN, Layout};
@@ -42,15 +42,49 @@ pub(super) struct Plan {
     pub(super) spare_step: i16,
     /// The operands in the order in which they are shown.
     pub(super) operands: Vec<Operand>,
+    /// More about each of them.
+    pub(super) details: Vec<Detail>,
     /// Those that must be looked at even when their bytes are 0, one bit each.
     loud: u32,
     /// The bytes of each operand, one bit each.
     bytes: Vec<u64>,
 }
 
-/// An operand of a plan.
+/// An operand of a plan: what is needed of it in almost every word, in one line of the cache.
+#[repr(align(64))]
 pub(super) struct Operand {
-    pub(super) name: Name,
+    /// Its name with blank and equals sign.
+    pub(super) name: [u8; NAME],
+    pub(super) name_len: u8,
+    pub(super) at: u8,
+    /// The field is defined only while the byte at the first number has the second as its value.
+    when: Option<(u8, u8)>,
+    /// Whether bytes of it that are not 0 are all it takes to be shown.
+    pub(super) is_plain: bool,
+    pub(super) value: Value,
+}
+
+const _: () = assert!(size_of::<Operand>() == 64);
+
+/// How the value of an operand is written.
+#[derive(Clone, Copy)]
+pub(super) enum Value {
+    /// A code.
+    Code(&'static EnumInfo),
+    /// An unsigned number of this many bytes.
+    Number(u8),
+    Sem,
+    Reg,
+    /// An address and this many dimensions.
+    Tensor(u8),
+    /// One of two structs.
+    Union(&'static UnionInfo),
+    /// As its field says.
+    Other(&'static FieldInfo),
+}
+
+/// What is seldom needed of an operand.
+pub(super) struct Detail {
     pub(super) field: &'static FieldInfo,
     pub(super) shown: Shown,
     /// What its bytes are when it is left out.
@@ -89,19 +123,20 @@ impl Plan {
             Some(_) => fields.retain(|field| !Dma::holds(field)),
             None => fields.sort_by_key(|field| rank(field)),
         }
-        let operands: Vec<Operand> =
-            fields.into_iter().map(|field| Operand::new(field, info.fields, opcode.fixed)).collect();
-        assert!(operands.len() <= 32, "{}: one bit for each operand", info.name);
+        assert!(fields.len() <= 32, "{}: one bit for each operand", info.name);
+        let details: Vec<Detail> =
+            fields.into_iter().map(|field| Detail::new(field, info.fields, opcode.fixed)).collect();
         let mut loud = 0;
-        for (place, operand) in operands.iter().enumerate() {
-            let is_quiet = match &operand.shown {
+        for (place, detail) in details.iter().enumerate() {
+            let is_quiet = match &detail.shown {
                 Shown::NotZero => true,
-                Shown::NotDefault | Shown::Selector(_) => operand.default == 0,
+                Shown::NotDefault | Shown::Selector(_) => detail.default == 0,
                 _ => false,
             };
             loud |= u32::from(!is_quiet) << place;
         }
-        let bytes = operands.iter().map(|operand| operand.mask()).collect();
+        let bytes = details.iter().map(Detail::mask).collect();
+        let operands = details.iter().map(Operand::new).collect();
         Plan {
             head: Name::new([opcode.name, "", ""], MNEMONIC_WIDTH),
             mnemonic: opcode.name.len(),
@@ -109,14 +144,15 @@ impl Plan {
             dma,
             spare_step: info.spare_step,
             operands,
+            details,
             loud,
             bytes,
         }
     }
 
-    /// The operands that may have something to show. `set` has a bit for each byte of the word that is not 0.
+    /// The places of operands that may have something to show. `set` has a bit for each byte of the word that is not 0.
     #[inline]
-    pub(super) fn candidates(&self, set: u64) -> impl Iterator<Item = &Operand> {
+    pub(super) fn candidates(&self, set: u64) -> impl Iterator<Item = usize> + use<> {
         let mut left = self.loud;
         for (place, bytes) in self.bytes.iter().enumerate() {
             left |= u32::from(set & bytes != 0) << place;
@@ -124,13 +160,47 @@ impl Plan {
         std::iter::from_fn(move || {
             let place = left.trailing_zeros();
             left &= left.checked_sub(1)?;
-            self.operands.get(place as usize)
+            Some(place as usize)
         })
     }
 }
 
 impl Operand {
-    fn new(field: &'static FieldInfo, all: &'static [FieldInfo], fixed: &[(Field, u32)]) -> Operand {
+    fn new(detail: &Detail) -> Operand {
+        let field = detail.field;
+        let name = match field.field {
+            Some(Field::BrImmediate) => Name::new([" ", "target=#", ""], 0),
+            _ => Name::new([" ", field.name, "="], 0),
+        };
+        let value = match field.kind {
+            _ if field.bits.is_some() => Value::Other(field),
+            Kind::Enum(info) => Value::Code(info),
+            Kind::Uint => Value::Number(field.bytes),
+            Kind::Sem => Value::Sem,
+            Kind::Reg => Value::Reg,
+            Kind::Struct(StructInfo { shape: Shape::Tensor(dims), .. }) => Value::Tensor(*dims),
+            Kind::Union(info) => Value::Union(info),
+            _ => Value::Other(field),
+        };
+        Operand {
+            name: name.bytes,
+            name_len: name.len as u8,
+            at: field.at,
+            when: field.when,
+            is_plain: matches!(detail.shown, Shown::Always | Shown::NotZero),
+            value,
+        }
+    }
+
+    /// Whether the field is defined in a word.
+    #[inline]
+    pub(super) fn is_defined(&self, bytes: &[u8; WORD_BYTES]) -> bool {
+        self.when.is_none_or(|(at, value)| bytes[at as usize % WORD_BYTES] == value)
+    }
+}
+
+impl Detail {
+    fn new(field: &'static FieldInfo, all: &'static [FieldInfo], fixed: &[(Field, u32)]) -> Detail {
         let is_fixed = fixed.iter().any(|(fixed, _)| Some(*fixed) == field.field);
         let is_always_shown = field.is_always_shown() && !is_fixed;
         let default = u64::from(default_value(field, fixed));
@@ -156,11 +226,7 @@ impl Operand {
             _ if default == 0 || field.bytes > 8 => Shown::NotZero,
             _ => Shown::NotDefault,
         };
-        let name = match field.field {
-            Some(Field::BrImmediate) => Name::new([" ", "target=#", ""], 0),
-            _ => Name::new([" ", field.name, "="], 0),
-        };
-        Operand { name, field, shown, default }
+        Detail { field, shown, default }
     }
 
     /// Its bytes in the word, one bit each.

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use crate::decode::StreamWord;
-use crate::layout::{EnumInfo, FieldInfo, ImmForm, ImmKind, Kind, Shape, StructInfo};
+use crate::layout::{EnumInfo, FieldInfo, ImmForm, ImmKind, Kind, Shape, StructInfo, UnionInfo};
 use crate::sync::{update_uses_value, wait_uses_value};
 use crate::text::cursor::{Cursor, EMPTY};
-use crate::text::plan::{Operand, Plan, Shown, is_default};
+use crate::text::plan::{Detail, Plan, Shown, Value, is_default};
 use crate::text::{Dma, PARTITION_STEP};
 use crate::value::{Addr4, Bitset256, F32, Pack, Place};
 use crate::word::{WORD_BYTES, Word};
@@ -15,7 +15,7 @@ use crate::{Layout, Preamble, UpdateMode, WaitMode};
 type Bytes = [u8; WORD_BYTES];
 
 /// Appends a word as one line of assembly text without its offset, comment and line end.
-pub(super) fn put_word(out: &mut Cursor<'_>, word: &StreamWord, layout: Layout, rest: &Word) {
+pub(super) fn put_word(out: &mut Cursor<'_>, word: &StreamWord, layout: Layout, rest: Option<&Word>) {
     let bytes = &word.word.0;
     let Some(row) = crate::layout::opcode_row(bytes[0], word.previous) else {
         out.put(b".word ");
@@ -32,10 +32,10 @@ pub(super) fn put_word(out: &mut Cursor<'_>, word: &StreamWord, layout: Layout, 
     if let Some(dma) = plan.dma {
         put_dma(out, bytes, dma);
     }
-    for operand in plan.candidates(set_bytes(bytes)) {
-        put_operand(out, bytes, operand, plan.spare_step);
+    for place in plan.candidates(set_bytes(bytes)) {
+        put_operand(out, bytes, plan, place);
     }
-    if !rest.is_zero() {
+    if let Some(rest) = rest {
         put_rest(out, &rest.0);
     }
     if out.len() == operands {
@@ -45,34 +45,53 @@ pub(super) fn put_word(out: &mut Cursor<'_>, word: &StreamWord, layout: Layout, 
 
 /// Appends an operand, unless the assembler would write the same bytes without it.
 #[inline]
-fn put_operand(out: &mut Cursor<'_>, bytes: &Bytes, operand: &Operand, spare_step: i16) {
-    let field = operand.field;
-    if !field.is_defined(bytes) {
+fn put_operand(out: &mut Cursor<'_>, bytes: &Bytes, plan: &Plan, place: usize) {
+    let Some(operand) = plan.operands.get(place) else { return };
+    if !operand.is_defined(bytes) {
         return; // its bytes are part of the rest
     }
-    let is_left_out = match &operand.shown {
-        Shown::Always => false,
+    if !operand.is_plain {
+        let detail = &plan.details[place];
+        if matches!(detail.shown, Shown::Events) {
+            return put_events(out, bytes, operand.at.into());
+        }
+        if is_left_out(bytes, detail) {
+            return;
+        }
+    }
+    out.put_start(&operand.name, operand.name_len.into());
+    let at = usize::from(operand.at) % WORD_BYTES;
+    match operand.value {
+        Value::Code(info) => put_code(out, info, bytes[at]),
+        Value::Number(1) => out.put_decimal(bytes[at].into()),
+        Value::Number(size) => out.put_number(number(bytes, at, size)),
+        Value::Sem => out.put_prefixed(b"sem", bytes[at].into()),
+        Value::Reg => out.put_prefixed(b"r", bytes[at].into()),
+        Value::Tensor(dims) => put_tensor(out, bytes, at, dims, plan.spare_step),
+        Value::Union(union) => put_union(out, bytes, union, at, plan.spare_step),
+        Value::Other(field) => put_value(out, bytes, field, 0, plan.spare_step),
+    }
+}
+
+/// Whether the assembler writes an operand as it is when it is absent, or the text of another implies it.
+fn is_left_out(bytes: &Bytes, detail: &Detail) -> bool {
+    match &detail.shown {
         // There are candidates only among those that have a byte.
-        Shown::NotZero => false,
-        Shown::NotDefault => operand.is_default(bytes),
+        Shown::Always | Shown::NotZero | Shown::Events => false,
+        Shown::NotDefault => detail.is_default(bytes),
         Shown::Scalar(imm, is_always_shown) => {
             let selected = imm.selector.is_some_and(|(at, ..)| bytes[at as usize] != 0);
-            operand.is_default(bytes)
+            detail.is_default(bytes)
                 && !is_always_shown
-                && !(selected && implies_selector(bytes, field, imm))
+                && !(selected && implies_selector(bytes, detail.field, imm))
         }
         Shown::Selector(scalars) => {
             let is_implied = scalars.iter().any(|(scalar, imm, default)| {
-                (bytes[field.at as usize] != 0 || !is_default(scalar, *default, bytes))
+                (bytes[detail.field.at as usize] != 0 || !is_default(scalar, *default, bytes))
                     && implies_selector(bytes, scalar, imm)
             });
-            is_implied || operand.is_default(bytes)
+            is_implied || detail.is_default(bytes)
         }
-        Shown::Events => return put_events(out, bytes, field.at.into()),
-    };
-    if !is_left_out {
-        out.put_start(&operand.name.bytes, operand.name.len);
-        put_value(out, bytes, field, 0, spare_step);
     }
 }
 
@@ -176,17 +195,7 @@ fn put_value(out: &mut Cursor<'_>, bytes: &Bytes, field: &FieldInfo, base: usize
         Kind::Imm(imm) => put_imm(out, raw() as u32, imm.form(bytes)),
         Kind::Addr4 => put_addr4(out, Addr4(raw() as u32)),
         Kind::Struct(info) => put_struct(out, bytes, info, at, spare_step, false),
-        Kind::Union(union) => {
-            let indirect = Addr4::load(bytes, at).is_indirect();
-            put_struct(
-                out,
-                bytes,
-                if indirect { union.indirect } else { union.direct },
-                at,
-                spare_step,
-                true,
-            );
-        }
+        Kind::Union(union) => put_union(out, bytes, union, at, spare_step),
         Kind::Array(size, is_signed) => put_list(out, bytes, at, field.bytes / size, size, |out, value| {
             if is_signed { out.put_signed(signed(value, size)) } else { out.put_number(value) }
         }),
@@ -201,6 +210,21 @@ fn put_value(out: &mut Cursor<'_>, bytes: &Bytes, field: &FieldInfo, base: usize
     }
 }
 
+/// Appends one of two structs.
+fn put_union(out: &mut Cursor<'_>, bytes: &Bytes, union: &UnionInfo, at: usize, spare_step: i16) {
+    let info = if Addr4::load(bytes, at).is_indirect() { union.indirect } else { union.direct };
+    match info.shape {
+        Shape::Tensor(dims) => put_tensor(out, bytes, at, dims, spare_step),
+        _ => put_struct(out, bytes, info, at, spare_step, true),
+    }
+}
+
+/// Appends an address and an access pattern.
+fn put_tensor(out: &mut Cursor<'_>, bytes: &Bytes, at: usize, dims: u8, spare_step: i16) {
+    put_addr4(out, Addr4::load(bytes, at));
+    put_dims(out, bytes, at + 4, dims.into(), spare_step);
+}
+
 fn put_struct(
     out: &mut Cursor<'_>,
     bytes: &Bytes,
@@ -210,10 +234,7 @@ fn put_struct(
     named: bool,
 ) {
     match info.shape {
-        Shape::Tensor(dims) => {
-            put_addr4(out, Addr4::load(bytes, at));
-            put_dims(out, bytes, at + 4, dims.into(), spare_step);
-        }
+        Shape::Tensor(dims) => put_tensor(out, bytes, at, dims, spare_step),
         Shape::Generator => {
             out.put_signed(i32::load(bytes, at).into());
             put_dims(out, bytes, at + 4, 4, spare_step);
@@ -411,7 +432,7 @@ fn put_wait(
             put_mode(out, WaitMode::info(), mode.0, id, mode_name, id_name);
             return false;
         }
-        _ if mode.name().is_none() => {
+        _ if WaitMode::info().text(mode.0).is_none() => {
             put_mode(out, WaitMode::info(), mode.0, id, mode_name, id_name);
             return false;
         }
@@ -451,7 +472,7 @@ fn put_update(
     mode_name: &[u8],
     id_name: &[u8],
 ) -> bool {
-    if mode.name().is_none() || mode == UpdateMode::NONE || mode == UpdateMode::INVALID {
+    if UpdateMode::info().text(mode.0).is_none() || mode == UpdateMode::NONE || mode == UpdateMode::INVALID {
         put_mode(out, UpdateMode::info(), mode.0, id, mode_name, id_name);
         return false;
     }
@@ -550,8 +571,8 @@ fn put_bits(out: &mut Cursor<'_>, bits: u32) {
 }
 
 fn put_code(out: &mut Cursor<'_>, info: &EnumInfo, code: u8) {
-    match info.code(code) {
-        Some(code) => out.put_text(code.name.as_bytes()),
+    match info.text(code) {
+        Some(text) => out.put_start(&text.bytes, text.len()),
         None => out.put_decimal(code.into()),
     }
 }

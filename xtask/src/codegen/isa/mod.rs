@@ -222,7 +222,7 @@ fn layout_module(tables: &Tables) -> Result<String> {
         "//! The layouts: what the bytes of a word are, one struct each.\n\n\
          use crate::generated::enums as e;\n\
          use crate::generated::structs as s;\n\
-         use crate::layout::{\n    ADDR4, BodyKind, FieldInfo, ImmKind, Inline, Kind, LayoutInfo, PreambleKind, byte_mask, cover_layout, field_bytes,\n    has_choice, layouts, option,\n};\n\
+         use crate::layout::{\n    ADDR4, BodyKind, FieldInfo, ImmKind, Inline, Kind, LayoutInfo, PreambleKind, byte_mask, cover_layout, field_bytes,\n    layouts, option,\n};\n\
          use crate::value::{Addr4, Bitset256, Blob, DtypePair, F32, Imm, ImmSrcPair, Name, Reg, Sem};\n\nlayouts! {\n",
     );
     let mut fields = BTreeSet::new();

@@ -1,0 +1,3 @@
+.target v3
+.stream ../PE
+NOP

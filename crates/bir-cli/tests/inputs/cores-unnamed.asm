@@ -1,0 +1,5 @@
+.target v3
+.stream PE
+NOP
+.stream PE
+NOP
