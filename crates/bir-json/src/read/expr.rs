@@ -14,6 +14,8 @@ struct Node {
     at: usize,
     /// The known members that are there.
     keys: SmallVec<[&'static str; 6]>,
+    /// Members with an expression of version 1 in them, and where that is.
+    version_1: SmallVec<[(&'static str, usize); 1]>,
     kind: Option<String>,
     terms: Option<Vec<Term>>,
     c: Option<i64>,
@@ -106,6 +108,8 @@ impl Reader<'_> {
                 return Ok(true);
             }
             node.keys.extend(known.copied());
+            // Whether the member is one of this kind of expression is not known yet.
+            let version_1 = r.first_exprs.version_1.take();
             match &*key {
                 "kind" => {
                     if r.lexer.peek() != b'"' {
@@ -135,6 +139,8 @@ impl Reader<'_> {
                     r.oddity(OddityKind::UnknownMember, at, || format!("unknown member `{key}`"));
                 }
             }
+            let inside = std::mem::replace(&mut r.first_exprs.version_1, version_1);
+            node.version_1.extend(known.copied().zip(inside));
             Ok(true)
         })?;
         self.again |= node.extra.sort();
@@ -156,6 +162,9 @@ impl Reader<'_> {
             Some("CCDivKind") => &["numer", "denom", "replica_groups_id"],
             Some(_) => &["numer", "denom"],
         };
+        for (_, at) in node.version_1.iter().filter(|(key, _)| own.contains(key)) {
+            self.first_exprs.version_1.get_or_insert(*at);
+        }
         if node.keys.iter().all(|key| *key == "kind" || own.contains(key)) {
             return Ok(());
         }
