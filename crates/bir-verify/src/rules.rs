@@ -78,6 +78,8 @@ pub(crate) struct Check {
     pub(crate) units: Option<&'static [Unit]>,
     /// What an instruction must have for it to be called.
     pub(crate) needs: Needs,
+    /// Whether it may have something to say of an op, or of unknown ones, in a module; `None`: it may.
+    pub(crate) when: Option<When>,
     pub(crate) run: Run,
 }
 
@@ -90,6 +92,9 @@ pub(crate) enum Needs {
     /// Waits or updates.
     Sync,
 }
+
+/// Asked once for each op of a module, `None` for those that are not known.
+pub(crate) type When = fn(&Cx<'_>, Option<InstructionType>) -> bool;
 
 /// What a check is called with.
 pub(crate) enum Run {
@@ -109,42 +114,42 @@ pub(crate) enum Run {
 
 impl Check {
     pub(crate) const fn module(rules: &'static [RuleId], run: fn(&Cx<'_>, &mut Findings<'_>)) -> Check {
-        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Module(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Module(run) }
     }
 
     pub(crate) const fn function(
         rules: &'static [RuleId],
         run: fn(&Cx<'_>, FuncId, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Function(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Function(run) }
     }
 
     pub(crate) const fn block(
         rules: &'static [RuleId],
         run: fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Block(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Block(run) }
     }
 
     pub(crate) const fn inst(
         rules: &'static [RuleId],
         run: fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Inst(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Inst(run) }
     }
 
     pub(crate) const fn operand(
         rules: &'static [RuleId],
         run: fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Operand(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Operand(run) }
     }
 
     pub(crate) const fn cores(
         rules: &'static [RuleId],
         run: fn(&[&Module], &mut Vec<(RuleId, Diagnostic)>),
     ) -> Check {
-        Check { rules, ops: None, units: None, needs: Needs::Nothing, run: Run::Cores(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Cores(run) }
     }
 
     /// The same for other ops than those of its rules.
@@ -160,6 +165,11 @@ impl Check {
     /// The same, for instructions that have what it looks at.
     pub(crate) const fn needs(self, needs: Needs) -> Check {
         Check { needs, ..self }
+    }
+
+    /// The same, where that may have something to say.
+    pub(crate) const fn when(self, when: When) -> Check {
+        Check { when: Some(when), ..self }
     }
 
     /// Whether it is called for instructions of an op.

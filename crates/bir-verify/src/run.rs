@@ -134,7 +134,7 @@ fn check(module: &Module, options: &Options) -> (Vec<Diagnostic>, Vec<bool>) {
     let cx = &Cx::new(module, options);
     let checks: Vec<&Check> =
         checks().filter(|check| check.rules.iter().any(|rule| cx.is_on(*rule))).collect();
-    let dispatch = &Dispatch::new(&checks);
+    let dispatch = &Dispatch::new(cx, &checks);
     let tasks = tasks(cx);
     let run = |task: &Task| {
         let mut findings = Findings::new(cx);
@@ -246,7 +246,7 @@ enum OfInst {
 }
 
 impl Dispatch {
-    fn new(checks: &[&'static Check]) -> Dispatch {
+    fn new(cx: &Cx<'_>, checks: &[&'static Check]) -> Dispatch {
         let of_op = |op: Option<InstructionType>| {
             let concerns = |check: &&'static Check| match op {
                 Some(op) => check.concerns(op),
@@ -257,7 +257,8 @@ impl Dispatch {
                 Run::Operand(run) => Some(OfInst::Operand(run)),
                 _ => None,
             };
-            let of_op: Vec<&Check> = checks.iter().copied().filter(concerns).collect();
+            let may_say = |check: &&'static Check| check.when.is_none_or(|when| when(cx, op));
+            let of_op: Vec<&Check> = checks.iter().copied().filter(concerns).filter(may_say).collect();
             let for_those = |(has_operands, has_sync): (bool, bool)| {
                 let has = |check: &&&Check| match check.needs {
                     Needs::Nothing => has_operands || !matches!(check.run, Run::Operand(_)),

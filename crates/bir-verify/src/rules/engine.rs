@@ -15,9 +15,9 @@ use crate::rule::OpRow;
 use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::inst(&[ARCH_01, ARCH_02], arch),
-    Check::inst(&[ARCH_03], enum_values).for_ops(WITH_ENUMS),
-    Check::inst(&[ENG_01], engine),
+    Check::inst(&[ARCH_01, ARCH_02], arch).when(is_of_another_arch),
+    Check::inst(&[ARCH_03], enum_values).for_ops(WITH_ENUMS).when(may_lack_values),
+    Check::inst(&[ENG_01], engine).when(has_engines),
     Check::function(&[ENG_05], expansion),
 ];
 
@@ -42,6 +42,22 @@ pub(super) fn arch_text(level: u32) -> String {
         (Some(name), None) => format!("arch {level} ({name})"),
         _ => format!("arch {level}"),
     }
+}
+
+/// Whether the arch of the module may lack an op.
+fn is_of_another_arch(cx: &Cx<'_>, op: Option<It>) -> bool {
+    op.and_then(OpRow::of)
+        .is_some_and(|row| cx.level < row.arch_min || row.arch_max.is_some_and(|max| cx.level > max))
+}
+
+/// Whether an op has values that no arch has, or that of the module may lack.
+fn may_lack_values(cx: &Cx<'_>, op: Option<It>) -> bool {
+    cx.level < 40 || op == Some(It::CompareAndBranch)
+}
+
+/// Whether an op is kept to some engines.
+fn has_engines(_: &Cx<'_>, op: Option<It>) -> bool {
+    op.and_then(OpRow::of).is_some_and(|row| !row.engines.contains(&EngineType::ALL))
 }
 
 fn arch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {

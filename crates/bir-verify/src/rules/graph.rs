@@ -23,11 +23,12 @@ use crate::twice::hint;
 use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::inst(&[MOD_04], known),
+    Check::inst(&[MOD_04], known).when(|_, op| op.is_none()),
     Check::function(&[MOD_05], names),
     Check::inst(&[MOD_06], edges),
     Check::inst(&[MOD_07], schedule),
-    Check::inst(&[DOC_02], axes),
+    // Axes are named by expressions.
+    Check::inst(&[DOC_02], axes).when(|cx, _| !cx.module.exprs.is_empty()),
     Check::inst(&[DEP_01], no_conflict),
     Check::block(&[DEP_02], cycles),
 ];

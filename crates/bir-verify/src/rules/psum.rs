@@ -225,7 +225,9 @@ impl<'m> Groups<'m> {
                 }
                 // Only the latest writers matter; old ones are forgotten when they are covered.
                 self.regions.retain(|region| !footprint.covers(&region.footprint));
-                self.regions.push(Region { footprint, access, by_matmul: flag.is_some() });
+                // An op that nobody knows may be one with another name.
+                let by_matmul = flag.is_some() || !inst.opcode.is_known();
+                self.regions.push(Region { footprint, access, by_matmul });
                 if self.regions.len() > REGIONS {
                     self.regions.remove(0);
                 }

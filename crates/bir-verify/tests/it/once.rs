@@ -68,6 +68,9 @@ fn names_that_no_enum_has() {
     assert_eq!(summary(&op), ("MOD-04", "157", "Unknown Instruction type encountered!"));
     assert_eq!(op.help.as_deref(), Some("did you mean NoOp?"));
 
+    // Nor are others at fault for what it may have done.
+    assert_eq!(only("Matmult", |inst| inst["opcode"] = "Matmul".into()).code, "MOD-04");
+
     let dtype = only("Matmult", |inst| inst["ins"][0]["dtype"] = "bfloat".into());
     assert_eq!(summary(&dtype), ("MOD-04", "BIR023", "Unknown dtype string"));
     assert!(dtype.help.as_deref().unwrap().contains("bfloat16"), "{:?}", dtype.help);
