@@ -14,10 +14,11 @@ use crate::bind::{self, Mode, Order};
 use crate::cells::Cells;
 use crate::clocks::Clocks;
 use crate::conflicts::{self, Touch, access_of};
-use crate::finding::{Carried, Common, Finding, Hazard, Party, Tag};
+use crate::finding::{Carried, Common, Finding, Hazard, Party, Tag, WaitFact};
 use crate::logs::Logs;
 use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
+use crate::schedules::{self, Schedules};
 use crate::trace::{self, Run, Trace};
 use repairs::Repairs;
 use unknown::UnknownWaits;
@@ -139,6 +140,7 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
         said: HashSet::new(),
         outcome: Outcome { not_all_paths: !all_paths, ..Outcome::default() },
         unknown_resets: program.kinds().iter().any(|(_, kind)| *kind == OpKind::ResetUnknown),
+        tried: false,
         waits: HashMap::new(),
         kept: None,
     };
@@ -223,6 +225,8 @@ struct Checker<'a> {
     said: HashSet<(&'static str, Party, Option<Party>, u32)>,
     outcome: Outcome,
     unknown_resets: bool,
+    /// It is known already what comes of other orders.
+    tried: bool,
     /// What the first iteration says of each wait.
     waits: HashMap<(u32, u32), waits::WaitState>,
     /// Waits that were not redundant somewhere.
@@ -323,9 +327,66 @@ impl Checker<'_> {
             finding.counter = Some(CounterId(*counter));
             self.say(finding);
         }
+        let races = order.reset_races.iter().any(|(row, reset, _)| apart(*row, *reset));
+        if run.stuck.is_empty() && !races && !self.unknown_resets && !self.tried {
+            self.schedules(ordered, in_loops);
+        }
+        if !in_loops {
+            self.unknown_waits();
+        }
         if self.unknown_resets && !in_loops {
             for (op, _) in self.program.kinds().iter().filter(|(_, kind)| *kind == OpKind::ResetUnknown) {
                 self.say(plain("ORD021", Severity::Note, Party::of(*op)));
+            }
+        }
+    }
+
+    /// What comes of other orders than the one in which everything goes as fast as it can.
+    fn schedules(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
+        let trace = &ordered.trace;
+        let op_of = |node: u32| OpId(trace.ops[node as usize]);
+        let Schedules { hang, double_sets, open } = schedules::schedules(ordered);
+        // One such order is enough.
+        self.tried = hang.is_some() || open.is_some();
+        if let Some((stuck, turns)) = hang {
+            let mut finding = plain("ORD014", Severity::Error, Party::of(op_of(stuck[0]).0));
+            finding.others = stuck[1..].iter().map(|node| op_of(*node)).collect();
+            finding.turns = turns.into_iter().map(|row| ordered.party(row)).collect();
+            finding.carried = in_loops
+                .then(|| self.innermost(trace.visit(stuck[0])))
+                .flatten()
+                .map(|(block, _)| Carried { block, distance: 0, tag: Tag::Unsync });
+            self.say(finding);
+        }
+        for (row, counter) in double_sets {
+            let mut finding = plain("ORD017", Severity::Error, ordered.party(row).whole());
+            finding.counter = Some(CounterId(counter));
+            self.say(finding);
+        }
+        if let Some((node, counter)) = open {
+            let op = if node == NONE { 0 } else { op_of(node).0 };
+            let mut finding = plain("ORD021", Severity::Note, Party::of(op));
+            finding.counter = Some(CounterId(counter));
+            finding.certain = false;
+            self.say(finding);
+        }
+    }
+
+    /// Waits for what is only known at run time may hold for ever.
+    fn unknown_waits(&mut self) {
+        let program = self.program;
+        if !program.waits.iter().any(|wait| wait.need == Need::Unknown) {
+            return;
+        }
+        for op in 0..program.ops.len() as u32 {
+            for (at, wait) in program.waits_of(op).iter().enumerate() {
+                if wait.need == Need::Unknown {
+                    let mut finding = plain("ORD021", Severity::Note, Party::of(op));
+                    finding.wait = Some(WaitFact { index: at as u32, count: None });
+                    finding.counter = Some(wait.counter);
+                    finding.certain = false;
+                    self.say(finding);
+                }
             }
         }
     }
@@ -657,5 +718,6 @@ fn plain(code: &'static str, severity: Severity, first: Party) -> Finding {
         counter: None,
         repair: None,
         others: Vec::new(),
+        turns: Vec::new(),
     }
 }

@@ -16,6 +16,7 @@ mod logs;
 mod loops;
 mod packed;
 pub mod program;
+mod schedules;
 mod trace;
 
 pub use check::{ClassedPair, Options, Outcome, RedundantWait, Verdict, check};

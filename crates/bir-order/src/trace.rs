@@ -302,6 +302,8 @@ impl State<'_, '_> {
     }
 
     fn set(&mut self, counter: u32, count: i64) {
+        // A semaphore holds 32 bits with a sign, and goes around. spec: ordering 1.4
+        let count = i64::from(count as i32);
         let grows = count > self.counts[counter as usize];
         self.counts[counter as usize] = count;
         if !grows {

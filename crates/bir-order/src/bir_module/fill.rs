@@ -561,7 +561,8 @@ impl<'m> Filler<'_, 'm> {
                     self.local("ORD003", Severity::Warning, Party::of(op.0), None, detail);
                     Need::Unknown
                 }
-                _ => Need::AtLeast(i64::from(wait.wait_value.unwrap_or(0))),
+                // 32 bits with a sign. spec: ordering 1.4
+                _ => Need::AtLeast(i64::from(wait.wait_value.unwrap_or(0) as i32)),
             };
             let from = wait.from.filter(|name| *name != Sym::EMPTY).map(|name| self.name(name));
             let counter = self.counter(self.core, event, id);
@@ -571,7 +572,7 @@ impl<'m> Filler<'_, 'm> {
             let Some(id) = update.id else { continue };
             self.number_exists(id, "updates", op);
             let event = update.sync_type == SyncRefType::Event || update.update_mode == UpdateMode::EvtSet;
-            let value = i64::from(update.update_value.unwrap_or(0));
+            let value = i64::from(update.update_value.unwrap_or(0) as i32);
             let is_step = matches!(update.update_mode, UpdateMode::SemInc | UpdateMode::SemDec);
             if is_step && value != 1 {
                 let detail = format!("counts semaphore {id} by {value}, where only 1 is possible");

@@ -12,6 +12,9 @@ use crate::check::{ClassedPair, RedundantWait};
 use crate::finding::{Finding, Hazard, Party, Repair, Tag};
 use crate::program::{Need, Wait};
 
+/// Most steps that are told of an order that comes to a deadlock, the last ones.
+const MAX_TURNS: usize = 6;
+
 /// A finding with names. Fields are the keys of the JSON lines.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Line {
@@ -455,7 +458,11 @@ impl BirProgram<'_> {
                     finding.others.iter().take(4).map(|op| self.who(Party::of(op.0), names)).collect();
                 let more =
                     if others.is_empty() { String::new() } else { format!("; so do {}", others.join(", ")) };
-                format!("deadlock: {one} waits for ever{}{more}", self.unmet(finding))
+                let (how, when) = match finding.turns.is_empty() {
+                    true => ("waits", ""),
+                    false => ("can wait", ", depending on who is faster"),
+                };
+                format!("deadlock: {one} {how} for ever{}{more}{when}", self.unmet(finding))
             }
             "ORD017" => format!("{one} sets {counter}, which can be set already"),
             "ORD018" => format!("{one} and the reset of {counter} by {other} come in no fixed order"),
@@ -463,6 +470,12 @@ impl BirProgram<'_> {
                 format!("{one} waits for {wait} from {from}, but the count comes from elsewhere: {brings}")
             }
             "ORD019" => format!("{one} waits for {wait} from {from}, which is no instruction here"),
+            "ORD021" if finding.wait.is_some() => format!(
+                "{one} waits for {wait}: what it waits for, and whether that ever comes, is not known before the program runs"
+            ),
+            "ORD021" if finding.counter.is_some() => format!(
+                "who is faster decides what {counter} counts where {one} waits for it, and there are too many orders to try whether all goes on in each"
+            ),
             "ORD021" => format!("{one} resets semaphores without saying which: no count after it is known"),
             "ORD022" if other.is_empty() => format!("{one} accumulates where no group was started"),
             "ORD022" => format!("{one} meets an accumulation group in the wrong state; {other} wrote last"),
@@ -483,7 +496,12 @@ impl BirProgram<'_> {
                 }
                 "ORD007" => Some(format!("put {from} before it, or wait for another instruction")),
                 "ORD008" => Some("reset the semaphore at the end of the iteration".into()),
+                "ORD014" if !finding.turns.is_empty() => Some(self.turns_text(finding, names)),
                 "ORD018" => Some("wait for it before the reset".into()),
+                "ORD021" if finding.wait.is_some() => None,
+                "ORD021" if finding.counter.is_some() => {
+                    Some(format!("let waits order everything that takes from {counter} or sets it"))
+                }
                 "ORD021" => Some("name the semaphores in sema_group".into()),
                 "ORD027" => {
                     Some("start the second after a wait for the first, or give it another semaphore".into())
@@ -492,6 +510,14 @@ impl BirProgram<'_> {
             };
         }
         (text, help)
+    }
+
+    /// The end of an order of running that comes to a deadlock.
+    fn turns_text(&self, finding: &Finding, names: &[DisplayNames]) -> String {
+        let first = finding.turns.len().saturating_sub(MAX_TURNS);
+        let turns: Vec<String> = finding.turns[first..].iter().map(|turn| self.who(*turn, names)).collect();
+        let more = if first > 0 { "..., " } else { "" };
+        format!("it comes to that in the order {more}{}; let waits fix who is first", turns.join(", "))
     }
 
     fn unmet(&self, finding: &Finding) -> String {

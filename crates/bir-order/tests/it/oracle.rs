@@ -55,6 +55,22 @@ fn disagreements(spec: &Spec) -> Vec<String> {
     let program = spec.program();
     let outcome = check(&program, &Options { all: true, redundant: true, ..Options::default() });
     let has = |code: &str| outcome.findings.iter().any(|finding| finding.code == code);
+    // Whether everything comes to its end, and no event is set twice, in all orders.
+    if spec.body.is_none() && !spec.is_monotone() && !has("ORD018") {
+        let every = spec.every();
+        let (hangs, twice) = (has("ORD014"), has("ORD017"));
+        let is_right = (hangs || twice) == (every.hangs || !every.twice.is_empty())
+            && (!twice || !every.twice.is_empty())
+            && (!hangs || every.hangs || !every.twice.is_empty());
+        if !is_right || has("ORD021") {
+            let (must, sets) = (every.hangs, every.twice);
+            return vec![format!("hangs: brute force {must} {sets:?}, check {hangs} {twice}")];
+        }
+        // A lost signal is an error of its own, and what follows is a guess.
+        if !every.twice.is_empty() {
+            return Vec::new();
+        }
+    }
     // An update that falls on either side of a reset is an error of its own, and counts are then a guess.
     if has("ORD018") {
         return Vec::new();
@@ -232,6 +248,11 @@ fn programs_of_all_modes() {
 }
 
 #[test]
+fn programs_that_fight_for_counts() {
+    run(Flavour::Fight, 500);
+}
+
+#[test]
 fn programs_with_loops() {
     run(Flavour::Loop, 300);
 }
@@ -297,5 +318,83 @@ fn programs_that_were_wrong_once() {
         op(Some(0), Work, &[], &[(1, Step::Set)]),
         op(Some(1), Dma, &[(0, Some(1)), (1, None)], &[]),
     ];
-    agrees(2, 2, leaning);
+    agrees(2, 2, leaning); // A transfer comes after the operation that starts it, and so does what any of its counts lets go on.
+    let started = vec![
+        writing(op(Some(0), Work, &[], &[])),
+        writing(op(Some(1), Dma, &[], &[(1, Step::Add(16))])),
+        op(Some(0), Work, &[(1, Some(1))], &[]),
+        op(Some(0), Work, &[], &[(0, Step::Add(1))]),
+        op(Some(1), Work, &[], &[(1, Step::Add(2))]),
+    ];
+    agrees(2, 2, started);
+}
+
+fn codes(spec: &Spec) -> BTreeSet<&'static str> {
+    let outcome = check(&spec.program(), &Options::default());
+    outcome.findings.iter().map(|finding| finding.code).collect()
+}
+
+/// Programs that one order brings to their end and another one does not.
+#[test]
+fn what_depends_on_who_is_faster() {
+    use Do::{Barrier, Work};
+    let expect = |streams, counters, ops: Vec<SpecOp>, code: Option<&'static str>| {
+        agrees(streams, counters, ops.clone());
+        assert_eq!(codes(&Spec { streams, counters, ops, body: None }), code.into_iter().collect());
+    };
+    // Either takes the event; only one of them sets it again.
+    let takers = vec![
+        op(Some(0), Work, &[], &[(0, Step::Set)]),
+        op(None, Barrier, &[], &[]),
+        op(Some(0), Work, &[(0, None)], &[(0, Step::Set)]),
+        op(Some(1), Work, &[(0, None)], &[]),
+    ];
+    expect(2, 1, takers, Some("ORD014"));
+    // The other one waits for the taker.
+    let turns = vec![
+        op(Some(0), Work, &[], &[(0, Step::Set)]),
+        op(Some(0), Work, &[(0, None)], &[(0, Step::Set), (1, Step::Add(1))]),
+        op(Some(1), Work, &[(1, Some(1)), (0, None)], &[]),
+    ];
+    expect(2, 2, turns, None);
+    // What sets the event and what takes it are on one stream, and another one sets it too.
+    let setters = vec![
+        op(Some(0), Work, &[], &[(0, Step::Set)]),
+        op(Some(0), Work, &[(0, None)], &[]),
+        op(Some(1), Work, &[], &[(0, Step::Set)]),
+    ];
+    expect(2, 1, setters, Some("ORD017"));
+    // What is taken away may be gone before the other one looks.
+    let taken = vec![
+        op(Some(0), Work, &[], &[(0, Step::Add(3))]),
+        op(None, Barrier, &[], &[]),
+        op(Some(0), Work, &[(0, Some(3))], &[(0, Step::Add(-2))]),
+        op(Some(1), Work, &[(0, Some(1))], &[(0, Step::Add(-1))]),
+        op(Some(1), Work, &[(0, Some(1))], &[]),
+    ];
+    expect(2, 1, taken, Some("ORD014"));
+    // 32 bits with a sign: the count goes around, and what comes then is less than nothing.
+    let around = vec![
+        op(Some(0), Work, &[], &[(0, Step::Add(i64::from(i32::MAX)))]),
+        op(Some(0), Work, &[], &[(0, Step::Add(2))]),
+        op(None, Barrier, &[], &[]),
+        op(Some(1), Work, &[(0, Some(1))], &[]),
+    ];
+    assert_eq!(codes(&Spec { streams: 2, counters: 1, ops: around, body: None }), BTreeSet::from(["ORD014"]));
+}
+
+/// Past the limit the answer is that there is none.
+#[test]
+fn too_many_orders_to_try_are_undecided() {
+    let mut ops = Vec::new();
+    for stream in 0..4 {
+        for counter in 0..8 {
+            ops.push(op(Some(stream), Do::Work, &[], &[(counter, Step::Add(1))]));
+            ops.push(op(Some(stream), Do::Work, &[(counter, Some(1))], &[(counter, Step::Add(-1))]));
+        }
+    }
+    let spec = Spec { streams: 4, counters: 8, ops, body: None };
+    let outcome = check(&spec.program(), &Options::default());
+    assert_eq!(codes(&spec), BTreeSet::from(["ORD021"]));
+    assert_eq!(outcome.verdict(), bir_order::Verdict::Undecided);
 }
