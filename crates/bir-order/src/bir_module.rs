@@ -175,6 +175,7 @@ impl<'m> BirProgram<'m> {
         let first = self.starts[usize::from(core)];
         let end = self.starts.get(usize::from(core) + 1).map_or(self.ops.len() as u32, |end| *end);
         let ops = (first..end).filter(|op| self.ops[*op as usize] == inst);
+        let ops = ops.filter(|op| self.program.first_clone(*op) == *op);
         let mut parties: Vec<Party> = ops.map(|op| self.party_of_op(op)).collect();
         for (at, of) in self.transfers.iter().enumerate() {
             let op = self.program.ops.partition_point(|op| op.transfers <= at as u32) as u32 - 1;

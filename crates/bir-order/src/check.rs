@@ -198,7 +198,7 @@ impl<'p> Ordered<'p> {
 
     pub(crate) fn party(&self, row: u32) -> Party {
         let node = self.node_of(row);
-        let op = OpId(self.trace.ops[node as usize]);
+        let op = OpId(self.trace.program.first_clone(self.trace.ops[node as usize]));
         let transfer =
             (row != node).then(|| TransferId(self.trace.transfers[(row as usize) - self.trace.len()].1));
         Party { op, transfer, access: None }
@@ -271,7 +271,7 @@ impl Checker<'_> {
         self.findings.sort_by(|a, b| position(a).cmp(&position(b)).then_with(|| a.second.cmp(&b.second)));
         if let Some(kept) = self.kept.take() {
             let program = self.program;
-            for op in 0..program.ops.len() as u32 {
+            for op in (0..program.ops.len() as u32).filter(|op| program.first_clone(*op) == *op) {
                 for (at, wait) in program.waits_of(op).iter().enumerate() {
                     let plain = matches!(wait.need, Need::AtLeast(_));
                     if plain && !kept.contains(&(op, at as u32)) {
@@ -299,8 +299,8 @@ impl Checker<'_> {
         // A deadlock outside of loops is told once; what is behind it is not reached.
         let deadlock = self.findings.iter().any(|f| f.code == "ORD014" && f.carried.is_none());
         if let (Some(first), false) = (run.stuck.first(), deadlock) {
-            let mut finding = plain("ORD014", Severity::Error, Party::of(trace.ops[*first as usize]));
-            finding.others = run.stuck[1..].iter().map(|node| OpId(trace.ops[*node as usize])).collect();
+            let mut finding = plain("ORD014", Severity::Error, ordered.party(*first));
+            finding.others = others(ordered, &run.stuck);
             finding.carried = in_loops
                 .then(|| self.innermost(trace.visit(*first)))
                 .flatten()
@@ -308,7 +308,7 @@ impl Checker<'_> {
             self.say(finding);
         }
         for (node, counter) in &run.double_sets {
-            let mut finding = plain("ORD017", Severity::Error, Party::of(trace.ops[*node as usize]));
+            let mut finding = plain("ORD017", Severity::Error, ordered.party(*node));
             finding.counter = Some(CounterId(*counter));
             self.say(finding);
         }
@@ -344,13 +344,12 @@ impl Checker<'_> {
     /// What comes of other orders than the one in which everything goes as fast as it can.
     fn schedules(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
         let trace = &ordered.trace;
-        let op_of = |node: u32| OpId(trace.ops[node as usize]);
         let Schedules { hang, double_sets, open } = schedules::schedules(ordered);
         // One such order is enough.
         self.tried = hang.is_some() || open.is_some();
         if let Some((stuck, turns)) = hang {
-            let mut finding = plain("ORD014", Severity::Error, Party::of(op_of(stuck[0]).0));
-            finding.others = stuck[1..].iter().map(|node| op_of(*node)).collect();
+            let mut finding = plain("ORD014", Severity::Error, ordered.party(stuck[0]));
+            finding.others = others(ordered, &stuck);
             finding.turns = turns.into_iter().map(|row| ordered.party(row)).collect();
             finding.carried = in_loops
                 .then(|| self.innermost(trace.visit(stuck[0])))
@@ -364,8 +363,8 @@ impl Checker<'_> {
             self.say(finding);
         }
         if let Some((node, counter)) = open {
-            let op = if node == NONE { 0 } else { op_of(node).0 };
-            let mut finding = plain("ORD021", Severity::Note, Party::of(op));
+            let party = if node == NONE { Party::of(0) } else { ordered.party(node) };
+            let mut finding = plain("ORD021", Severity::Note, party);
             finding.counter = Some(CounterId(counter));
             finding.certain = false;
             self.say(finding);
@@ -380,7 +379,7 @@ impl Checker<'_> {
         }
         for op in 0..program.ops.len() as u32 {
             for (at, wait) in program.waits_of(op).iter().enumerate() {
-                if wait.need == Need::Unknown {
+                if wait.need == Need::Unknown && program.first_clone(op) == op {
                     let mut finding = plain("ORD021", Severity::Note, Party::of(op));
                     finding.wait = Some(WaitFact { index: at as u32, count: None });
                     finding.counter = Some(wait.counter);
@@ -488,6 +487,10 @@ impl Checker<'_> {
             (one, other) = (other, one);
         }
         let (first, second) = (ordered.touch(one), ordered.touch(other));
+        // An instruction of all engines does once what each of them does.
+        if first.whole() == second.whole() && distance.is_none_or(|(_, distance)| distance == 0) {
+            return;
+        }
         let (a, b) = (access_of(trace, one), access_of(trace, other));
         let value = |party: Party| self.program.value_of(party.op.0);
         let same_value = value(first) != 0
@@ -622,6 +625,9 @@ impl Checker<'_> {
                 (one, other) = (other, one);
             }
             let (first, second) = (ordered.party(one.row), ordered.party(other.row));
+            if first == second {
+                return;
+            }
             let (a, b) = (access_of(trace, one), access_of(trace, other));
             let tag = (overlap == Overlap::Yes || tag == Tag::Ok).then_some(tag);
             let value = |party: Party| self.program.value_of(party.op.0);
@@ -680,7 +686,7 @@ impl Checker<'_> {
                         && precedes(edge.row, ordered.node_of(other.row))
                 });
                 if own || !(before || other) {
-                    kept.insert((trace.ops[node as usize], edge.wait));
+                    kept.insert((ordered.party(node).op.0, edge.wait));
                 }
             }
             let op = trace.ops[node as usize];
@@ -691,16 +697,25 @@ impl Checker<'_> {
                 let vague =
                     shrinking[wait.counter.index()] || some_shrink && order.vague.contains(&(node, at));
                 if !bound.remove(&(node, at)) || vague {
-                    kept.insert((op, at));
+                    kept.insert((self.program.first_clone(op), at));
                 }
             }
         }
-        for op in run.stuck.iter().map(|node| trace.ops[*node as usize]) {
+        for op in run.stuck.iter().map(|node| ordered.party(*node).op.0) {
             for at in 0..self.program.waits_of(op).len() as u32 {
                 kept.insert((op, at));
             }
         }
     }
+}
+
+/// The operations of nodes behind the first, each once.
+fn others(ordered: &Ordered<'_>, nodes: &[u32]) -> Vec<OpId> {
+    let mut ops: Vec<OpId> = nodes.iter().map(|node| ordered.party(*node).op).collect();
+    let first = ops.remove(0);
+    ops.dedup();
+    ops.retain(|op| *op != first);
+    ops
 }
 
 /// A finding about one operation.

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use crate::program::Program;
@@ -15,6 +16,8 @@ pub(crate) struct Loop {
     pub(crate) blocks: Range<u32>,
     /// How many loops are around it.
     pub(crate) depth: u32,
+    /// How often it runs, when that is known.
+    pub(crate) trips: Option<u64>,
 }
 
 /// One time that a block is run.
@@ -57,7 +60,13 @@ pub(crate) fn loops(program: &Program) -> Vec<Loop> {
         let inner = &regions[at];
         regions[..at].iter().filter(|outer| outer.start <= inner.start && inner.end <= outer.end).count()
     };
-    (0..regions.len()).map(|at| Loop { blocks: regions[at].clone(), depth: depth(at) as u32 }).collect()
+    let known: HashMap<&Range<u32>, u64> = program.trips.iter().map(|(of, trips)| (of, *trips)).collect();
+    let found = regions.iter().enumerate().map(|(at, blocks)| Loop {
+        blocks: blocks.clone(),
+        depth: depth(at) as u32,
+        trips: known.get(blocks).copied(),
+    });
+    found.collect()
 }
 
 /// The walks that go through every block once, in document order: several when branches skip blocks.
@@ -126,6 +135,7 @@ impl Unroll<'_> {
                         only.start < inner.blocks.end && inner.blocks.start < only.end
                     });
                     let copies = if wanted { self.copies[inner.depth as usize] } else { 1 };
+                    let copies = inner.trips.map_or(copies, |trips| copies.min(trips.min(3) as u32));
                     for iteration in 0..copies {
                         iterations.push((next as u32, iteration));
                         self.walk(next + 1, inner.blocks.clone(), iterations, visits);

@@ -345,6 +345,10 @@ pub struct Program {
     /// What is not plain, and values that operations have in common, in order.
     kinds: Vec<(u32, OpKind)>,
     values: Vec<(u32, u32)>,
+    /// Operations that are one instruction on several streams: the first, and the one behind the last. In order.
+    clones: Vec<(u32, u32)>,
+    /// How often runs of blocks are known to run.
+    pub(crate) trips: Vec<(Range<u32>, u64)>,
     pub(crate) waits: Waits,
     pub(crate) updates: Updates,
     pub(crate) transfer_updates: Updates,
@@ -473,6 +477,41 @@ impl Program {
         op.updates.iter().for_each(|update| self.updates.push(update));
         op.accesses.iter().for_each(|access| self.accesses.push(access));
         OpId(at)
+    }
+
+    /// Adds an operation that several streams run, each for itself: none waits for the others. Gives the first.
+    pub fn push_each(&mut self, op: &NewOp<'_>) -> OpId {
+        let first = self.ops.len() as u32;
+        for stream in op.streams.iter() {
+            self.push(&NewOp { streams: Streams(1 << stream), ..*op });
+        }
+        if self.ops.len() as u32 > first + 1 {
+            self.clones.push((first, self.ops.len() as u32));
+        }
+        OpId(first)
+    }
+
+    /// The operations that are one instruction with this one, itself among them.
+    pub(crate) fn clones_of(&self, op: u32) -> Range<u32> {
+        let after = self.clones.partition_point(|(first, _)| *first <= op);
+        let of = after.checked_sub(1).map(|at| self.clones[at]).filter(|(_, end)| op < *end);
+        of.map_or(op..op + 1, |(first, end)| first..end)
+    }
+
+    /// The first of the operations that are one instruction with this one.
+    pub(crate) fn first_clone(&self, op: u32) -> u32 {
+        if self.clones.is_empty() { op } else { self.clones_of(op).start }
+    }
+
+    /// Number of operations, those of [`Program::push_each`] counted once.
+    pub fn instruction_count(&self) -> usize {
+        let more: u32 = self.clones.iter().map(|(first, end)| end - first - 1).sum();
+        self.ops.len() - more as usize
+    }
+
+    /// Says how often a loop runs: its blocks from the first to the last.
+    pub fn set_trips(&mut self, first: BlockId, last: BlockId, trips: u64) {
+        self.trips.push((first.0..last.0 + 1, trips));
     }
 
     /// Adds a transfer that the last operation starts.

@@ -257,7 +257,7 @@ impl Opts {
                 (_, verdict) => verdict,
             };
             result.said.extend(said);
-            summary.instructions += checked.program.program.len();
+            summary.instructions += checked.program.program.instruction_count();
             summary.accesses += checked.program.program.access_count();
             let classed = &checked.outcome.pairs;
             result.pairs.extend(classed.iter().map(|pair| checked.say_pair(pair, &names)));

@@ -105,6 +105,7 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
             met: HashMap::new(),
             values: HashMap::new(),
             pending: Vec::new(),
+            joint: Vec::new(),
             open: None,
             waits: Vec::new(),
             updates: Vec::new(),
@@ -113,6 +114,7 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
         if let Some(root) = root.or(module.main()) {
             filler.function(root, 0, false)?;
         }
+        filler.joint_counts();
         filled.footprints.push(footprints);
     }
     filled.program.finish();
@@ -152,6 +154,8 @@ struct Filler<'a, 'm> {
     values: HashMap<usize, u32>,
     /// Blocks whose exits are not set yet.
     pending: Vec<(BlockId, Ends)>,
+    /// Counts of instructions of all engines.
+    joint: Vec<(CounterId, OpId)>,
     open: Option<BlockId>,
     waits: Vec<Wait>,
     updates: Vec<Update>,
@@ -226,6 +230,10 @@ impl<'m> Filler<'_, 'm> {
                     self.end(Ends { falls_through: true, ..Ends::default() });
                     let first = BlockId(self.filled.program.blocks.len() as u32);
                     self.blocks(of.body(), depth, starts)?;
+                    let last = BlockId(self.filled.program.blocks.len() as u32 - 1);
+                    if let Some(runs) = runs.filter(|_| last >= first) {
+                        self.filled.program.set_trips(first, last, runs);
+                    }
                     // The body runs again after its last block, unless it is known to run once.
                     if let Some((_, last)) = self.pending.last_mut() {
                         if runs != Some(1) {
@@ -299,7 +307,7 @@ impl<'m> Filler<'_, 'm> {
             }
             _ => return,
         }
-        let op = OpId(self.filled.ops.len() as u32 - 1);
+        let op = OpId(self.filled.program.first_clone(self.filled.ops.len() as u32 - 1));
         if missing {
             self.local(
                 "ORD003",
@@ -396,6 +404,7 @@ impl<'m> Filler<'_, 'm> {
             self.rendezvous(inst, streams, name, barrier.id.value().unwrap_or(0), barrier.cores.len());
             return;
         }
+        let each = of.engine == EngineType::ALL && self.runs_for_itself(inst, is_transfer, op);
         let accesses = std::mem::take(&mut self.accesses);
         let mut updates = std::mem::take(&mut self.updates);
         let own: Vec<Update> = if is_transfer { std::mem::take(&mut updates) } else { Vec::new() };
@@ -408,9 +417,10 @@ impl<'m> Filler<'_, 'm> {
         };
         let new =
             NewOp { name, streams, kind, waits: &self.waits, updates: &updates, accesses: &accesses, value };
-        let added = self.filled.program.push(&new);
+        let program = &mut self.filled.program;
+        let added = if each { program.push_each(&new) } else { program.push(&new) };
         debug_assert_eq!(added, op);
-        self.filled.ops.push(inst);
+        self.filled.ops.resize(self.filled.program.len(), inst);
         self.accesses = accesses;
         self.updates = updates;
         if is_transfer {
@@ -428,6 +438,40 @@ impl<'m> Filler<'_, 'm> {
             self.accesses = accesses;
         } else if let Op::DMATrigger(trigger) = &of.op {
             self.trigger(inst, trigger.queue.and_then(Ref::id), op);
+        }
+    }
+
+    /// Whether each engine runs an instruction of all engines for itself. Fences are run together (spec: ordering 1.7, 3);
+    /// what counts or starts transfers is taken as if it was, which is said where it matters.
+    fn runs_for_itself(&mut self, inst: InstId, is_transfer: bool, op: OpId) -> bool {
+        let of = &self.module[inst];
+        let is_fence = matches!(
+            of.op,
+            Op::AllEngineBarrier | Op::GroupResetSemaphores(_) | Op::Drain(_) | Op::CoreBarrier(_) | Op::Exit
+        );
+        let takes = self.waits.iter().any(|wait| wait.need == Need::Take);
+        if is_transfer || takes || matches!(of.op, Op::DMATrigger(_)) {
+            let detail = "is of all engines, and is taken as one that they run together".to_owned();
+            self.local("ORD021", Severity::Note, Party::of(op.0), None, detail);
+            return false;
+        }
+        self.joint.extend(self.updates.iter().map(|update| (update.counter, op)));
+        !is_fence && self.updates.is_empty()
+    }
+
+    /// Notes instructions of all engines whose count others wait for.
+    fn joint_counts(&mut self) {
+        let joint = std::mem::take(&mut self.joint);
+        if joint.is_empty() {
+            return;
+        }
+        let program = &self.filled.program;
+        let waited: HashSet<CounterId> = program.waits.iter().map(|wait| wait.counter).collect();
+        for (counter, op) in joint.into_iter().filter(|(counter, _)| waited.contains(counter)) {
+            let name = self.filled.counter_name(counter);
+            let detail =
+                format!("counts {name} for all engines, which is taken as once and not once for each");
+            self.local("ORD021", Severity::Note, Party::of(op.0), None, detail);
         }
     }
 
