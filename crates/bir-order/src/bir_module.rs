@@ -12,7 +12,7 @@ use crate::check::{Options, Outcome, Verdict, check};
 use crate::finding::Party;
 use crate::program::{Effect, GroupPart, Program, SpaceId};
 
-pub use say::{Line, Said};
+pub use say::{Line, Said, Told};
 
 /// A program filled from modules, with the way back.
 pub struct BirProgram<'m> {
@@ -50,19 +50,22 @@ pub enum FillError {
     TooManyCores,
     /// Calls are nested too deep, or around in a circle.
     Recursion(FuncId),
-    /// Calls make the program too long.
-    TooLong,
+    /// With its calls written out the program would have so many instructions.
+    TooLong(u64),
 }
 
 impl std::fmt::Display for FillError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+        match self {
             FillError::TooManyCores => {
-                "more modules than this check can take as the cores of one program (5)"
+                f.write_str("more modules than this check can take as the cores of one program (5)")
             }
-            FillError::Recursion(_) => "calls go around in a circle, or more than 16 deep",
-            FillError::TooLong => "with its calls the program has more than 16 million instructions",
-        })
+            FillError::Recursion(_) => f.write_str("calls go around in a circle, or more than 16 deep"),
+            FillError::TooLong(size) => write!(
+                f,
+                "with its calls written out the program has {size} instructions, more than a million and than four times what stands in it"
+            ),
+        }
     }
 }
 
@@ -87,9 +90,13 @@ pub struct Checked<'m> {
 pub fn check_modules<'m>(modules: &[&'m Module], options: &Options) -> Result<Vec<Checked<'m>>, FillError> {
     let roots = if modules.len() == 1 { fill::roots(modules[0]) } else { vec![None] };
     let mut all = Vec::new();
+    // What the lists of dependencies lack is said of every pair.
+    let lists = modules.iter().any(|module| lists_carried(module));
+    let max_told = if lists { usize::MAX } else { options.max_told };
+    let options = Options { max_told, ..*options };
     for root in roots {
         let mut program = BirProgram::new(modules, root)?;
-        let outcome = check(&program.program, options);
+        let outcome = check(&program.program, &options);
         program.unlisted(&outcome);
         all.push(Checked { program, outcome });
     }
@@ -120,11 +127,8 @@ impl<'m> BirProgram<'m> {
 
     /// Pairs across iterations that no loop-carried dependency lists, where there are such lists (ORD025).
     fn unlisted(&mut self, outcome: &Outcome) {
-        let lists = |module: &Module| {
-            module.inst_ids().any(|inst| !module[inst].loop_carried_dependencies.is_empty())
-        };
         if !outcome.findings.iter().any(|f| f.carried.is_some_and(|c| c.distance > 0))
-            || !self.modules.iter().any(|module| lists(module))
+            || !self.modules.iter().any(|module| lists_carried(module))
         {
             return;
         }
@@ -231,6 +235,11 @@ impl<'m> BirProgram<'m> {
         }
         found
     }
+}
+
+/// Whether a module lists dependencies that loops carry.
+fn lists_carried(module: &Module) -> bool {
+    module.inst_ids().any(|inst| !module[inst].loop_carried_dependencies.is_empty())
 }
 
 /// Calls `each` with the accesses of an instruction to memory.

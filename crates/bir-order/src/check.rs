@@ -2,9 +2,12 @@
 
 mod carried;
 mod groups;
+mod pairs;
 mod repairs;
 mod unknown;
 mod waits;
+
+use std::collections::BTreeMap;
 
 use bir::diag::Severity;
 use bir::geometry::lattice::Overlap;
@@ -20,8 +23,7 @@ use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
 use crate::schedules::{self, Schedules};
 use crate::trace::{self, Run, Trace};
-use repairs::Repairs;
-use unknown::UnknownWaits;
+use pairs::{Known, PairKey};
 
 /// What is checked, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,8 +36,10 @@ pub struct Options {
     pub all: bool,
     /// Find waits that order nothing new.
     pub redundant: bool,
-    /// Most unordered pairs that are told.
+    /// Most unordered pairs that are looked at.
     pub max_pairs: usize,
+    /// Most of them that become findings, those that stand first; the others are counted.
+    pub max_told: usize,
 }
 
 impl Default for Options {
@@ -46,14 +50,16 @@ impl Default for Options {
             all: false,
             redundant: false,
             max_pairs: 1_000_000,
+            max_told: usize::MAX,
         }
     }
 }
 
 /// The verdict. spec: ordering 15
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Verdict {
     /// No error, and everything was decided.
+    #[default]
     Clean,
     /// There is an error.
     Findings,
@@ -103,7 +109,9 @@ pub struct Outcome {
     pub pairs: Vec<ClassedPair>,
     /// Redundant waits, when asked for.
     pub redundant: Vec<RedundantWait>,
-    /// There are more unordered pairs than are told.
+    /// How many pairs of each code are no findings because there are more than were asked for.
+    pub untold: BTreeMap<&'static str, usize>,
+    /// There are more unordered pairs than were looked at.
     pub cut_off: bool,
     /// There are more ways around branches than were walked.
     pub not_all_paths: bool,
@@ -113,9 +121,12 @@ impl Outcome {
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         let has = |wanted: &dyn Fn(&Finding) -> bool| self.findings.iter().any(wanted);
-        if has(&|finding| finding.severity == Severity::Error) {
+        let untold = |wanted: &dyn Fn(&str) -> bool| self.untold.keys().any(|code| wanted(code));
+        if has(&|finding| finding.severity == Severity::Error) || untold(&pairs::is_error) {
             Verdict::Findings
-        } else if has(&|finding| matches!(finding.code, "ORD003" | "ORD021")) {
+        } else if has(&|finding| matches!(finding.code, "ORD003" | "ORD021"))
+            || untold(&|code| code == "ORD003")
+        {
             Verdict::Undecided
         } else {
             Verdict::Clean
@@ -141,6 +152,7 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
         outcome: Outcome { not_all_paths: !all_paths, ..Outcome::default() },
         unknown_resets: program.kinds().iter().any(|(_, kind)| *kind == OpKind::ResetUnknown),
         tried: false,
+        walk: 0,
         waits: HashMap::new(),
         kept: None,
     };
@@ -209,9 +221,6 @@ impl<'p> Ordered<'p> {
     }
 }
 
-/// Key of a pair: how, who, who, and in which loop how far apart.
-type PairKey = (Hazard, Party, Party, Option<(u32, u32)>);
-
 struct Checker<'a> {
     program: &'a Program,
     options: &'a Options,
@@ -219,14 +228,16 @@ struct Checker<'a> {
     cells: &'a Cells,
     /// The same where only pairs are sought.
     meeting: &'a Cells,
-    /// Pairs that were told, with the place of the finding.
-    pairs: HashMap<PairKey, usize>,
+    /// Pairs that were met, with what is said of them.
+    pairs: HashMap<PairKey, Known>,
     findings: Vec<Finding>,
     said: HashSet<(&'static str, Party, Option<Party>, u32)>,
     outcome: Outcome,
     unknown_resets: bool,
     /// It is known already what comes of other orders.
     tried: bool,
+    /// How many walks there were.
+    walk: u32,
     /// What the first iteration says of each wait.
     waits: HashMap<(u32, u32), waits::WaitState>,
     /// Waits that were not redundant somewhere.
@@ -267,6 +278,7 @@ impl Checker<'_> {
 
     fn finish(mut self) -> Outcome {
         waits::later(&mut self);
+        self.count_untold();
         let position = |finding: &Finding| (finding.first.op, finding.first.transfer, finding.code);
         self.findings.sort_by(|a, b| position(a).cmp(&position(b)).then_with(|| a.second.cmp(&b.second)));
         if let Some(kept) = self.kept.take() {
@@ -397,47 +409,6 @@ impl Checker<'_> {
         Some((BlockId(self.loops[*at as usize].blocks.start), *iteration))
     }
 
-    fn pairs(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
-        let Ordered { trace, run, order, .. } = ordered;
-        let limit = self.options.max_pairs;
-        let unordered = conflicts::unordered(trace, run, &order.clocks, self.meeting, limit);
-        self.outcome.cut_off |= unordered.cut_off;
-        if unordered.pairs.is_empty() {
-            return;
-        }
-        let by_queue = ordered.under(Mode { queues: true, hopeful: false });
-        let has_unknown = self.program.waits.iter().any(|wait| wait.need == Need::Unknown);
-        let hopeful = has_unknown.then(|| ordered.under(Mode { queues: false, hopeful: true }));
-        let unknown_from = self.unknown_from(ordered);
-        // A wait that only holds in the first iteration leaves pairs behind the loop unordered too: that is told of
-        // the wait.
-        let bad_waits = in_loops && self.findings.iter().any(|f| matches!(f.code, "ORD008" | "ORD009"));
-        let mut repairs = Repairs::new(ordered);
-        let mut unknown = UnknownWaits::new(ordered);
-        for (earlier, later, overlap) in unordered.pairs {
-            let within = |touch: Touch| !trace.visit(touch.node).iterations.is_empty();
-            if bad_waits && !(within(earlier) && within(later)) {
-                continue;
-            }
-            let streams = trace.streams_of(later.node).0;
-            let rank = run.rank[later.node as usize];
-            let mut queue = by_queue.clocks.precedes(earlier.row, streams, rank);
-            if self.options.assume_queue_order {
-                queue |= self.same_queue(ordered, earlier.row, later.row);
-                if queue {
-                    continue;
-                }
-            }
-            let hoped =
-                hopeful.as_ref().is_some_and(|order| order.clocks.precedes(earlier.row, streams, rank))
-                    || has_unknown
-                        && (unknown.may_order(ordered, earlier.row, later.node)
-                            || unknown.may_order(ordered, later.row, earlier.node));
-            let undecided = hoped || unknown_from.is_some_and(|from| rank >= from);
-            self.pair(ordered, earlier, later, overlap, (queue, undecided, in_loops), &mut repairs);
-        }
-    }
-
     /// The rank from which on no count is known.
     fn unknown_from(&self, ordered: &Ordered<'_>) -> Option<u32> {
         if !self.unknown_resets {
@@ -446,98 +417,6 @@ impl Checker<'_> {
         let is_reset =
             |node: &u32| self.program.kind_of(ordered.trace.ops[*node as usize]) == OpKind::ResetUnknown;
         ordered.run.order.iter().find(|node| is_reset(node)).map(|node| ordered.run.rank[*node as usize])
-    }
-
-    fn same_queue(&self, ordered: &Ordered<'_>, a: u32, b: u32) -> bool {
-        let queue = |row: u32| {
-            let transfer = ordered.party(row).transfer?;
-            Some(self.program.transfers[transfer.index()].queue).filter(|queue| *queue != NONE)
-        };
-        queue(a).is_some() && queue(a) == queue(b)
-    }
-
-    fn pair(
-        &mut self,
-        ordered: &Ordered<'_>,
-        earlier: Touch,
-        later: Touch,
-        overlap: Overlap,
-        (queue, undecided, in_loops): (bool, bool, bool),
-        repairs: &mut Repairs<'_, '_>,
-    ) {
-        let trace = &ordered.trace;
-        let (mut one, mut other) = (earlier, later);
-        let mut carried = None;
-        if in_loops {
-            let (a, b) = (trace.visit(earlier.node), trace.visit(later.node));
-            carried = self.carried(a, b);
-            if carried.is_some_and(|(_, distance)| distance < 0) {
-                (one, other) = (other, one);
-            }
-        }
-        let distance = carried.map(|(block, distance)| (block, distance.unsigned_abs() as u32));
-        // Whether this was told without loops, should it have been unordered there.
-        let in_first = in_loops
-            && distance.is_none_or(|(_, distance)| distance == 0)
-            && trace.visit(earlier.node).iterations.iter().all(|(_, iteration)| *iteration == 0);
-        // Document order; in loops the order of iterations.
-        if distance.is_none_or(|(_, distance)| distance == 0)
-            && ordered.party(other.row) < ordered.party(one.row)
-        {
-            (one, other) = (other, one);
-        }
-        let (first, second) = (ordered.touch(one), ordered.touch(other));
-        // An instruction of all engines does once what each of them does.
-        if first.whole() == second.whole() && distance.is_none_or(|(_, distance)| distance == 0) {
-            return;
-        }
-        let (a, b) = (access_of(trace, one), access_of(trace, other));
-        let value = |party: Party| self.program.value_of(party.op.0);
-        let same_value = value(first) != 0
-            && value(first) == value(second)
-            && a.bytes == b.bytes
-            && !a.effect.reads
-            && !b.effect.reads;
-        let certain = overlap == Overlap::Yes && !undecided;
-        for kind in Hazard::between(a.effect, b.effect) {
-            let plain_key: PairKey = (kind, first.whole(), second.whole(), None);
-            let key: PairKey = (kind, first.whole(), second.whole(), distance.map(|(block, d)| (block.0, d)));
-            if (in_first || in_loops && distance.is_none()) && self.pairs.contains_key(&plain_key) {
-                continue;
-            }
-            let spread = distance.is_some_and(|(_, distance)| distance > 0);
-            let (code, severity) = match () {
-                () if same_value => ("ORD024", Severity::Note),
-                () if !certain => ("ORD003", Severity::Warning),
-                () if queue && spread && kind == Hazard::Raw => ("ORD012", Severity::Warning),
-                () if queue => ("ORD002", Severity::Warning),
-                () if self.on_two_cores(first, second) => ("ORD020", Severity::Error),
-                () if !spread => ("ORD001", Severity::Error),
-                () if kind == Hazard::Raw => ("ORD010", Severity::Error),
-                () => ("ORD013", Severity::Error),
-            };
-            let tag = if queue { Tag::QueueOrderOnly } else { Tag::Unsync };
-            let finding = Finding {
-                kind: Some(kind),
-                second: Some(second),
-                overlap: Some(self.common(a.bytes.index(), b.bytes.index())),
-                certain,
-                carried: distance.map(|(block, distance)| Carried { block, distance, tag }),
-                repair: (code != "ORD024").then(|| repairs.of(one.row, other.row)),
-                ..plain(code, severity, first)
-            };
-            // Of several meetings of two operations the worst is told: a certain one before a possible one, one that
-            // nothing orders before one that a queue does.
-            let weight = |finding: &Finding| (finding.certain, finding.severity);
-            match self.pairs.get(&key) {
-                Some(at) if weight(&self.findings[*at]) < weight(&finding) => self.findings[*at] = finding,
-                Some(_) => {}
-                None => {
-                    self.pairs.insert(key, self.findings.len());
-                    self.findings.push(finding);
-                }
-            }
-        }
     }
 
     /// The loop that two visits are in at different iterations, and how far apart; or the innermost one around both.
@@ -555,36 +434,6 @@ impl Checker<'_> {
             inner = Some((block, 0));
         }
         inner
-    }
-
-    /// Pairs of one stream that nothing orders but their stream, other than accumulation (ORD026).
-    fn program_order(&mut self, ordered: &Ordered<'_>) {
-        let Ordered { trace, run, order, .. } = ordered;
-        let clocks = Clocks::without_program_order(trace, run, &order.edges);
-        let unordered = conflicts::unordered(trace, run, &clocks, self.meeting, self.options.max_pairs);
-        self.outcome.cut_off |= unordered.cut_off;
-        for (one, other, overlap) in unordered.pairs {
-            let (streams, rank) = (trace.streams_of(other.node), run.rank[other.node as usize]);
-            let same = streams.single().is_some() && streams == trace.streams_of(one.node);
-            let known = order.clocks.precedes(one.row, streams.0, rank);
-            let (a, b) = (access_of(trace, one), access_of(trace, other));
-            let accumulation = a.effect.group.is_some() && b.effect.group.is_some();
-            if !same || !known || accumulation || overlap != Overlap::Yes {
-                continue;
-            }
-            let (first, second) = (ordered.touch(one), ordered.touch(other));
-            for kind in Hazard::between(a.effect, b.effect) {
-                let key: PairKey = (kind, first.whole(), second.whole(), Some((NONE, NONE)));
-                if self.pairs.insert(key, self.findings.len()).is_none() {
-                    self.findings.push(Finding {
-                        kind: Some(kind),
-                        second: Some(second),
-                        overlap: Some(self.common(a.bytes.index(), b.bytes.index())),
-                        ..plain("ORD026", Severity::Note, first)
-                    });
-                }
-            }
-        }
     }
 
     /// Whether two operations are of different cores.

@@ -21,6 +21,18 @@ pub enum Step {
     Drain,
 }
 
+impl Step {
+    /// In words that stand between two operations. `counter`: what a counter is called.
+    pub fn how(self, counter: impl FnOnce(CounterId) -> String) -> String {
+        match self {
+            Step::Stream => "is followed on its engine by".to_owned(),
+            Step::Transfer => "starts".to_owned(),
+            Step::Wait(of) => format!("brings {}, for which waits", counter(of)),
+            Step::Drain => "is waited for by the drain".to_owned(),
+        }
+    }
+}
+
 /// An answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Explanation {

@@ -550,6 +550,17 @@ impl Program {
         self.transfer_accesses.finish();
     }
 
+    /// Whether anything waits for or updates a semaphore or event.
+    pub fn is_synchronised(&self) -> bool {
+        self.waits.len() + self.updates.len() + self.transfer_updates.len() > 0
+    }
+
+    /// Whether several streams have operations of their own.
+    pub fn is_parallel(&self) -> bool {
+        let mut streams = self.ops.iter().filter_map(|op| op.streams.single());
+        streams.next().is_some_and(|first| streams.any(|stream| stream != first))
+    }
+
     /// Number of operations.
     pub fn len(&self) -> usize {
         self.ops.len()

@@ -1,6 +1,8 @@
 //! Filling a program: engines become streams, semaphores and events counters, DMABlocks transfers, and structured
 //! loops and calls blocks that follow each other.
 
+mod calls;
+
 use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
 use bir::geometry::lattice::Overlap;
@@ -11,6 +13,8 @@ use bir::ops::GroupResetSemaphores;
 use bir::{Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
+
+pub(super) use calls::roots;
 
 use super::{BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
 use crate::finding::Party;
@@ -31,8 +35,6 @@ const ENGINES: [EngineType; 6] = [
 
 /// Calls deeper than this are taken for a circle.
 const MAX_CALLS: usize = 16;
-/// Most operations of a program, calls written out.
-const MAX_OPS: usize = 16 << 20;
 
 /// Ops that run in pieces which read the inputs again after part of the output is written: confirmed, and the
 /// cautious ones of public checkers. spec: ordering 12
@@ -50,24 +52,11 @@ const LIBRARY: [(&str, Severity); 8] = [
 /// The branches of the engines of a block, and where each goes.
 type Branches = SmallVec<[(InstId, SmallVec<[BirBlock; 2]>); 5]>;
 
-/// The functions of a module that nothing calls, the main one first.
-pub(super) fn roots(module: &Module) -> Vec<Option<FuncId>> {
-    let called: HashSet<FuncId> = module
-        .insts()
-        .filter_map(|inst| match &module[inst].op {
-            Op::Call(call) => call.target.and_then(Ref::id),
-            _ => None,
-        })
-        .collect();
-    let main = module.main();
-    let others = module.functions().filter(|func| Some(*func) != main && !called.contains(func));
-    std::iter::once(main).chain(others.map(Some)).filter(Option::is_some).collect()
-}
-
 pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
     if modules.len() > MAX_CORES {
         return Err(FillError::TooManyCores);
     }
+    calls::fit(modules, root)?;
     let accumulates = modules
         .iter()
         .any(|module| module.inst_ids().any(|inst| flags_of(&module[inst]).is_some_and(|flags| flags != 0)));
@@ -213,9 +202,6 @@ impl<'m> Filler<'_, 'm> {
             let mut branches: Branches = SmallVec::new();
             let mut ends = Ends { falls_through: true, ..Ends::default() };
             for &inst in module[block].instructions.iter() {
-                if self.filled.ops.len() >= MAX_OPS {
-                    return Err(FillError::TooLong);
-                }
                 let of = &module[inst];
                 if !of.body().is_empty() && !matches!(of.op, Op::DMABlock(_)) {
                     self.instruction(inst);

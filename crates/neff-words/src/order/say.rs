@@ -407,7 +407,8 @@ impl Checked<'_> {
             "ORD014" => {
                 let how = if finding.turns.is_empty() { "waits" } else { "can wait" };
                 let when = if finding.turns.is_empty() { "" } else { ", depending on who is faster" };
-                let more = if others.is_empty() { String::new() } else { format!("; so do {}", others.join(", ")) };
+                let more =
+                    if others.is_empty() { String::new() } else { format!("; so do {}", others.join(", ")) };
                 format!("deadlock: {one} {how} for ever{more}{when}")
             }
             "ORD017" => format!("{one} sets {counter}, which can be set already"),
