@@ -249,9 +249,20 @@ fn each_access(
     accumulates: bool,
     each: &mut dyn FnMut(OperandList, usize, bir::geometry::Footprint, Effect),
 ) {
-    let group = if accumulates { group_of(inst) } else { None };
     let axes = axes_of(footprints, inst);
     let env: &dyn bir::geometry::Env = axes.as_ref().map_or(&Unknown, |axes| axes);
+    each_access_in(footprints, inst, accumulates, env, each);
+}
+
+/// The same where this is known of loops around.
+fn each_access_in(
+    footprints: &Footprints<'_>,
+    inst: &Instruction,
+    accumulates: bool,
+    env: &dyn bir::geometry::Env,
+    each: &mut dyn FnMut(OperandList, usize, bir::geometry::Footprint, Effect),
+) {
+    let group = if accumulates { group_of(inst) } else { None };
     for access in footprints.accesses(inst, env) {
         if matches!(access.footprint.space, Space::Register(_)) || access.footprint.is_empty() {
             continue;
@@ -267,9 +278,17 @@ fn each_access(
     }
 }
 
+/// Whether an operand may move with the loops around.
+fn moves(inst: &Instruction) -> bool {
+    inst.operands().any(|(_, _, argument)| match argument {
+        bir::Argument::SymbolicAp(_) => true,
+        bir::Argument::PhysicalAp(arg) => arg.dynamic_ap_info.is_some(),
+        _ => false,
+    })
+}
+
 fn axes_of(footprints: &Footprints<'_>, inst: &Instruction) -> Option<bir::geometry::LoopAxes> {
-    let symbolic = inst.operands().any(|(_, _, argument)| matches!(argument, bir::Argument::SymbolicAp(_)));
-    symbolic.then(|| bir::geometry::LoopAxes::around(footprints.module(), inst.block))
+    moves(inst).then(|| bir::geometry::LoopAxes::around(footprints.module(), inst.block))
 }
 
 fn is_matmul(inst: &Instruction) -> bool {

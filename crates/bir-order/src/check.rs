@@ -460,7 +460,7 @@ impl Checker<'_> {
         let Ordered { trace, run, order, .. } = ordered;
         let mut classes: HashMap<(Hazard, Party, Party), Option<Tag>> = HashMap::new();
         let mut same_value: HashSet<(Hazard, Party, Party)> = HashSet::new();
-        conflicts::all_pairs(trace, run, self.meeting, |earlier, later, overlap| {
+        conflicts::all_pairs(trace, run, self.meeting, self.loops, |earlier, later, overlap| {
             let (streams, rank) = (trace.streams_of(later.node).0, run.rank[later.node as usize]);
             let tag = if order.clocks.precedes(earlier.row, streams, rank) {
                 Tag::Ok

@@ -14,6 +14,7 @@ mod explain;
 mod finding;
 mod logs;
 mod loops;
+mod moves;
 mod packed;
 pub mod program;
 mod schedules;

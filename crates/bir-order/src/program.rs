@@ -51,6 +51,8 @@ ids! {
     QueueId;
     /// A name of an operation or a transfer, as waits use it. Names may repeat.
     NameId;
+    /// A way in which a set of bytes moves with loops.
+    MovesId;
 }
 
 /// A set of streams.
@@ -98,6 +100,17 @@ pub struct Bytes {
     pub exact: bool,
     /// Sets with different values are only possible aliases of each other.
     pub alias: Option<u32>,
+    /// Which part of the set is touched in each iteration of the loops around: the set itself is all that is swept.
+    pub moves: Option<MovesId>,
+}
+
+/// Parts of a set of bytes by iteration.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Moves {
+    /// The first block of each loop, outermost first, and how often it runs.
+    pub(crate) loops: SmallVec<[(BlockId, u32); 2]>,
+    /// The part in each iteration, those of the innermost loop together.
+    pub(crate) parts: Vec<u32>,
 }
 
 impl Bytes {
@@ -316,7 +329,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// let sb = program.add_space();
 /// let bytes = ByteLattice::run(0, 64).unwrap();
 /// let piece = Piece { partitions: Partitions(0xf), bytes };
-/// let tile = program.bytes(Bytes { space: sb, pieces: [piece].into_iter().collect(), exact: true, alias: None });
+/// let tile = program.bytes(Bytes { space: sb, pieces: [piece].into_iter().collect(), exact: true, alias: None, moves: None });
 /// let block = program.begin_block(0);
 /// for stream in [dve, pool] {
 ///     let access = Access { bytes: tile, effect: Effect::WRITE };
@@ -357,6 +370,11 @@ pub struct Program {
     pub(crate) resets: Vec<CounterId>,
     pub(crate) bytes: Vec<Bytes>,
     bytes_of: HashMap<Bytes, BytesId>,
+    pub(crate) moves: Vec<Moves>,
+    moves_of: HashMap<Moves, MovesId>,
+    /// What [`Moves`] has parts of.
+    pub(crate) parts: Vec<Bytes>,
+    parts_of: HashMap<Bytes, u32>,
     pub(crate) spaces: u32,
     pub(crate) counters: u32,
     pub(crate) queues: u32,
@@ -422,6 +440,30 @@ impl Program {
         self.bytes.push(bytes.clone());
         self.bytes_of.insert(bytes, id);
         id
+    }
+
+    /// A way to move through loops: the first block of each and how often it runs, outermost first, and the bytes in each
+    /// iteration, those of the innermost loop together.
+    ///
+    /// # Panics
+    /// When there is not one set for each iteration.
+    pub fn moves(&mut self, loops: &[(BlockId, u32)], parts: impl IntoIterator<Item = Bytes>) -> MovesId {
+        let parts: Vec<u32> = parts
+            .into_iter()
+            .map(|bytes| {
+                *self.parts_of.entry(bytes).or_insert_with_key(|bytes| {
+                    self.parts.push(bytes.clone());
+                    self.parts.len() as u32 - 1
+                })
+            })
+            .collect();
+        let trips: u32 = loops.iter().map(|(_, trips)| trips).product();
+        assert_eq!(parts.len(), trips as usize, "one set for each iteration");
+        let moves = Moves { loops: loops.iter().copied().collect(), parts };
+        *self.moves_of.entry(moves).or_insert_with_key(|moves| {
+            self.moves.push(moves.clone());
+            MovesId(self.moves.len() as u32 - 1)
+        })
     }
 
     /// Begins a block of a core. Blocks of one core stand together.
@@ -541,6 +583,8 @@ impl Program {
     /// Gives back what only filling needs.
     pub fn finish(&mut self) {
         self.bytes_of = HashMap::new();
+        self.moves_of = HashMap::new();
+        self.parts_of = HashMap::new();
         self.ops.shrink_to_fit();
         self.transfers.shrink_to_fit();
         self.waits.shrink_to_fit();

@@ -87,9 +87,14 @@ impl<'p> Trace<'p> {
         self.ops.len()
     }
 
+    /// The place among the visits of the one that a node belongs to.
+    pub(crate) fn visit_at(&self, node: u32) -> usize {
+        self.starts.partition_point(|start| *start <= node) - 1
+    }
+
     /// The visit that a node belongs to.
     pub(crate) fn visit(&self, node: u32) -> &Visit {
-        &self.visits[self.starts.partition_point(|start| *start <= node) - 1]
+        &self.visits[self.visit_at(node)]
     }
 
     /// Streams from the first to the last that has nodes, one at least.

@@ -5,12 +5,13 @@ mod calls;
 
 use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
+use bir::expr::{Expr, Exprs};
 use bir::geometry::lattice::Overlap;
 use bir::geometry::{Footprint, Footprints, Progression, Space, transfers};
-use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
+use bir::ids::{BlockId as BirBlock, ExprId, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
 use bir::op_info::{Family, OpInfo};
 use bir::ops::GroupResetSemaphores;
-use bir::{Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
+use bir::{Argument, Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
@@ -35,6 +36,9 @@ const ENGINES: [EngineType; 6] = [
 
 /// Calls deeper than this are taken for a circle.
 const MAX_CALLS: usize = 16;
+/// Most iterations of the loops around an access that are told apart, and most parts of a program.
+const MAX_PARTS: usize = 4096;
+const MAX_ALL_PARTS: usize = 1 << 19;
 
 /// Ops that run in pieces which read the inputs again after part of the output is written: confirmed, and the
 /// cautious ones of public checkers. spec: ordering 12
@@ -94,6 +98,8 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
             met: HashMap::new(),
             values: HashMap::new(),
             pending: Vec::new(),
+            around: Vec::new(),
+            parts_left: MAX_ALL_PARTS,
             joint: Vec::new(),
             open: None,
             waits: Vec::new(),
@@ -143,12 +149,24 @@ struct Filler<'a, 'm> {
     values: HashMap<usize, u32>,
     /// Blocks whose exits are not set yet.
     pending: Vec<(BlockId, Ends)>,
+    /// The loops around, outermost first, as long as it is known how often each runs.
+    around: Vec<Around>,
+    parts_left: usize,
     /// Counts of instructions of all engines.
     joint: Vec<(CounterId, OpId)>,
     open: Option<BlockId>,
     waits: Vec<Wait>,
     updates: Vec<Update>,
     accesses: Vec<Access>,
+}
+
+/// A loop that is known to run so many times.
+#[derive(Clone)]
+struct Around {
+    axis: Sym,
+    values: Progression,
+    trips: u32,
+    first: BlockId,
 }
 
 /// Where a block goes on.
@@ -215,7 +233,9 @@ impl<'m> Filler<'_, 'm> {
                     }
                     self.end(Ends { falls_through: true, ..Ends::default() });
                     let first = BlockId(self.filled.program.blocks.len() as u32);
+                    let outer = self.enter(&of.op, first);
                     self.blocks(of.body(), depth, starts)?;
+                    self.around = outer;
                     let last = BlockId(self.filled.program.blocks.len() as u32 - 1);
                     if let Some(runs) = runs.filter(|_| last >= first) {
                         self.filled.program.set_trips(first, last, runs);
@@ -247,6 +267,22 @@ impl<'m> Filler<'_, 'm> {
             self.end(ends);
         }
         Ok(())
+    }
+
+    /// Goes into a loop; gives what was around before. A loop that runs once has a known axis all the same.
+    fn enter(&mut self, op: &Op, first: BlockId) -> Vec<Around> {
+        let outer = self.around.clone();
+        let axis = match op {
+            Op::Loop(op) => op.loop_axis.as_deref(),
+            _ => None,
+        };
+        let known = axis.and_then(|axis| Some((axis.name, Progression::of_loop(axis)?)));
+        match known.and_then(|(axis, values)| Some((axis, values, u32::try_from(values.count).ok()?))) {
+            Some((axis, values, trips)) => self.around.push(Around { axis, values, trips, first }),
+            // Nobody knows how often: neither is it known where what moves with an outer loop is at a time.
+            None => self.around.clear(),
+        }
+        outer
     }
 
     fn begin(&mut self, block: BirBlock) {
@@ -533,18 +569,88 @@ impl<'m> Filler<'_, 'm> {
                 found.push((footprint, effect));
             },
         );
+        let moves = super::moves(&module[inst]);
+        let around = if moves { self.moving_with(inst) } else { Vec::new() };
+        let mut parts = self.parts(inst, &around, found.len()).into_iter();
         for (footprint, effect) in found {
-            let space = self.space(&footprint);
-            let alias =
-                footprint.may_alias().then_some(footprint.location).flatten().map(|loc| loc.index() as u32);
-            let bytes = self.filled.program.bytes(Bytes {
-                space,
-                pieces: footprint.pieces,
-                exact: footprint.exact,
-                alias,
-            });
+            let mut bytes = self.bytes(footprint);
+            match parts.next() {
+                Some(parts) if parts.iter().all(|part| *part == parts[0]) => bytes = parts[0].clone(),
+                Some(parts) if parts.iter().all(|part| part.exact && part.space == bytes.space) => {
+                    let several = around.iter().filter(|around| around.trips > 1);
+                    let loops: SmallVec<[(BlockId, u32); 4]> =
+                        several.map(|around| (around.first, around.trips)).collect();
+                    bytes.exact = false;
+                    bytes.moves = Some(self.filled.program.moves(&loops, parts));
+                }
+                _ => {}
+            }
+            let bytes = self.filled.program.bytes(bytes);
             self.accesses.push(Access { bytes, effect });
         }
+    }
+
+    fn bytes(&mut self, footprint: Footprint) -> Bytes {
+        let space = self.space(&footprint);
+        let alias =
+            footprint.may_alias().then_some(footprint.location).flatten().map(|loc| loc.index() as u32);
+        Bytes { space, pieces: footprint.pieces, exact: footprint.exact, alias, moves: None }
+    }
+
+    /// The loops around that an instruction moves with.
+    fn moving_with(&self, inst: InstId) -> Vec<Around> {
+        let mut axes: SmallVec<[Sym; 4]> = SmallVec::new();
+        for (_, _, argument) in self.module[inst].operands() {
+            match argument {
+                Argument::SymbolicAp(arg) => {
+                    arg.addrs.iter().for_each(|expr| axes_of(&self.module.exprs, *expr, &mut axes));
+                }
+                Argument::PhysicalAp(arg) => {
+                    let terms = arg.dynamic_ap_info.iter().flat_map(|info| &info.aff_expr);
+                    let exprs = terms.filter_map(|term| term.offset_expr);
+                    exprs.for_each(|expr| axes_of(&self.module.exprs, expr, &mut axes));
+                }
+                _ => {}
+            }
+        }
+        let used = self.around.iter().filter(|around| axes.contains(&around.axis));
+        used.cloned().collect()
+    }
+
+    /// Of each of so many accesses what it touches in each iteration of the loops around; none when these are not known,
+    /// or too many.
+    fn parts(&mut self, inst: InstId, around: &[Around], accesses: usize) -> Vec<Vec<Bytes>> {
+        let trips = around.iter().map(|around| around.trips as usize);
+        let count = trips.fold(1usize, usize::saturating_mul);
+        if around.is_empty() || accesses == 0 || count > MAX_PARTS {
+            return Vec::new();
+        }
+        let Some(left) = self.parts_left.checked_sub(count * accesses) else { return Vec::new() };
+        self.parts_left = left;
+        let mut parts: Vec<Vec<Bytes>> = vec![Vec::with_capacity(count); accesses];
+        for at in 0..count {
+            let mut values: SmallVec<[(Sym, i64); 4]> = SmallVec::new();
+            let mut rest = at as i64;
+            for Around { axis, values: of, trips, .. } in around.iter().rev() {
+                values
+                    .push((*axis, of.first.saturating_add(of.step.saturating_mul(rest % i64::from(*trips)))));
+                rest /= i64::from(*trips);
+            }
+            let env = |axis: Sym| values.iter().find(|(of, _)| *of == axis).map(|(_, value)| *value);
+            let mut found: SmallVec<[Footprint; 4]> = SmallVec::new();
+            let accumulates = self.filled.accumulates;
+            let of = &self.module[inst];
+            super::each_access_in(self.footprints, of, accumulates, &env, &mut |_, _, footprint, _| {
+                found.push(footprint);
+            });
+            if found.len() != accesses {
+                return Vec::new();
+            }
+            for (parts, footprint) in parts.iter_mut().zip(found) {
+                parts.push(self.bytes(footprint));
+            }
+        }
+        parts
     }
 
     fn space(&mut self, footprint: &Footprint) -> SpaceId {
@@ -736,6 +842,18 @@ impl<'m> Filler<'_, 'm> {
     fn queue(&mut self, queue: BirQueue) -> QueueId {
         let filled = &mut self.filled;
         *self.queues.entry(queue).or_insert_with(|| filled.program.add_queue())
+    }
+}
+
+/// The axes in an expression.
+fn axes_of(exprs: &Exprs, expr: ExprId, axes: &mut SmallVec<[Sym; 4]>) {
+    match exprs.get(expr) {
+        Expr::Axis { axis } => axes.push(*axis),
+        Expr::Affine { terms, .. } => terms.iter().for_each(|term| axes_of(exprs, term.idx, axes)),
+        Expr::Sum { terms } => terms.iter().for_each(|term| axes_of(exprs, *term, axes)),
+        Expr::Mult { var, .. } => axes_of(exprs, *var, axes),
+        Expr::FloorDiv { numer, .. } | Expr::Modulo { numer, .. } => axes_of(exprs, *numer, axes),
+        _ => {}
     }
 }
 

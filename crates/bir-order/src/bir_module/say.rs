@@ -520,7 +520,7 @@ impl BirProgram<'_> {
             }
             "ORD019" => format!("{one} waits for {wait} from {from}, which is no instruction here"),
             "ORD021" if finding.wait.is_some() => format!(
-                "{one} waits for {wait}: what it waits for, and whether that ever comes, is not known before the program runs"
+                "what count of {counter} {one} waits for, and whether it ever comes, is not known before the program runs"
             ),
             "ORD021" if finding.counter.is_some() => format!(
                 "who is faster decides what {counter} counts where {one} waits for it, and there are too many orders to try whether all goes on in each"

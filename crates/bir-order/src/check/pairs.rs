@@ -61,7 +61,7 @@ pub(super) struct Known {
     /// Its place in [`CODES`].
     code: u8,
     certain: bool,
-    /// The walk that it was first met in.
+    /// The walk that it was last made worse in.
     walk: u32,
     /// The place of the finding; [`NONE`] when it is only counted.
     at: u32,
@@ -96,7 +96,7 @@ impl Checker<'_> {
         let Ordered { trace, run, order, .. } = ordered;
         self.walk += 1;
         let limit = self.options.max_pairs;
-        let unordered = conflicts::unordered(trace, run, &order.clocks, self.meeting, limit);
+        let unordered = conflicts::unordered(trace, run, &order.clocks, self.meeting, self.loops, limit);
         self.outcome.cut_off |= unordered.cut_off;
         if unordered.pairs.is_empty() {
             return;
@@ -138,7 +138,7 @@ impl Checker<'_> {
                 (queue, undecided, in_loops),
                 |checker, met| match checker.pairs.get_mut(&met.key) {
                     Some(known) if known.weight() < met.known.weight() => {
-                        *known = Known { at: known.at, walk: known.walk, ..met.known };
+                        *known = Known { at: known.at, ..met.known };
                         fresh.push((met.key, place as u32));
                         replaced = true;
                     }
@@ -236,15 +236,17 @@ impl Checker<'_> {
             return;
         }
         let (a, b) = (access_of(trace, one), access_of(trace, other));
+        // A loop may be followed further than its other accesses need.
+        let moves = |access: Access| self.program.bytes[access.bytes.index()].moves.is_some();
+        if distance.is_some_and(|(_, distance)| distance > 2) && !moves(a) && !moves(b) {
+            return;
+        }
         let same_value = self.is_same_value((first, a), (second, b));
         let certain = overlap == Overlap::Yes && !undecided;
         let spread = distance.is_some_and(|(_, distance)| distance > 0);
         for kind in Hazard::between(a.effect, b.effect) {
             let plain_key = PairKey::new(kind, first, second, None);
             let key = PairKey::new(kind, first, second, distance.map(|(block, d)| (block.0, d)));
-            if (in_first || in_loops && distance.is_none()) && self.is_earlier(&plain_key) {
-                continue;
-            }
             let code = match () {
                 () if same_value => "ORD024",
                 () if !certain => "ORD003",
@@ -259,13 +261,18 @@ impl Checker<'_> {
             let carried = distance.map(|(block, distance)| Carried { block, distance, tag });
             let code = CODES.iter().position(|(of, _)| *of == code).expect("all are listed") as u8;
             let known = Known { code, certain, walk: self.walk, at: NONE };
+            // More iterations may leave unordered what one leaves to the order of a queue.
+            let could_be_told = in_first || in_loops && distance.is_none();
+            if could_be_told && self.is_earlier(&plain_key, known) {
+                continue;
+            }
             each(self, Met { key, known, one, other, carried });
         }
     }
 
-    /// Whether a pair was met in an earlier walk.
-    fn is_earlier(&self, key: &PairKey) -> bool {
-        self.pairs.get(key).is_some_and(|known| known.walk < self.walk)
+    /// Whether a pair was met in an earlier walk, and was no better there.
+    fn is_earlier(&self, key: &PairKey, now: Known) -> bool {
+        self.pairs.get(key).is_some_and(|known| known.walk < self.walk && known.weight() >= now.weight())
     }
 
     /// Whether two write one value to the same bytes.
@@ -305,7 +312,8 @@ impl Checker<'_> {
     pub(super) fn program_order(&mut self, ordered: &Ordered<'_>) {
         let Ordered { trace, run, order, .. } = ordered;
         let clocks = Clocks::without_program_order(trace, run, &order.edges);
-        let unordered = conflicts::unordered(trace, run, &clocks, self.meeting, self.options.max_pairs);
+        let unordered =
+            conflicts::unordered(trace, run, &clocks, self.meeting, self.loops, self.options.max_pairs);
         self.outcome.cut_off |= unordered.cut_off;
         for (one, other, overlap) in unordered.pairs {
             let (streams, rank) = (trace.streams_of(other.node), run.rank[other.node as usize]);

@@ -37,9 +37,17 @@ pub(crate) struct Tile {
     pub(crate) base: i64,
     pub(crate) dims: Vec<(i64, u64)>,
     pub(crate) width: u64,
+    /// How far it moves in each iteration, and after how many it is back.
+    pub(crate) moves: Option<(i64, u32)>,
 }
 
 impl Tile {
+    /// What is touched in an iteration.
+    pub(crate) fn at(&self, iteration: u32) -> Tile {
+        let moved = self.moves.map_or(0, |(step, round)| step * i64::from(iteration % round));
+        Tile { base: self.base + moved, moves: None, ..self.clone() }
+    }
+
     fn bytes(&self) -> BTreeSet<(u32, i64)> {
         let mut starts = vec![self.base];
         for (stride, count) in &self.dims {
@@ -85,6 +93,8 @@ pub(crate) struct Spec {
     pub(crate) ops: Vec<SpecOp>,
     /// Ops of the loop's body, if there is one.
     pub(crate) body: Option<(usize, usize)>,
+    /// How often it runs, if that is known.
+    pub(crate) trips: Option<u32>,
 }
 
 impl Spec {
@@ -110,11 +120,23 @@ impl Spec {
                     .accesses
                     .iter()
                     .map(|(tile, writes)| {
-                        let bytes =
-                            ByteLattice::new(tile.base, tile.dims.iter().copied(), tile.width).unwrap();
-                        let piece = Piece { partitions: Partitions(tile.mask.into()), bytes };
-                        let pieces = [piece].into_iter().collect();
-                        let bytes = program.bytes(Bytes { space, pieces, exact: true, alias: None });
+                        let piece = |tile: &Tile| {
+                            let bytes = ByteLattice::new(tile.base, tile.dims.iter().copied(), tile.width);
+                            Piece { partitions: Partitions(tile.mask.into()), bytes: bytes.unwrap() }
+                        };
+                        let bytes = |pieces, exact, moves| Bytes { space, pieces, exact, alias: None, moves };
+                        let trips = self.trips.filter(|_| at == 1 && tile.moves.is_some());
+                        let bytes = match trips {
+                            None => bytes([piece(tile)].into_iter().collect(), true, None),
+                            Some(trips) => {
+                                let parts = (0..trips).map(|i| [piece(&tile.at(i))].into_iter().collect());
+                                let parts = parts.map(|pieces| bytes(pieces, true, None));
+                                let moves = program.moves(&[(block, trips)], parts);
+                                let sweep = (0..trips).map(|i| piece(&tile.at(i))).collect();
+                                bytes(sweep, false, Some(moves))
+                            }
+                        };
+                        let bytes = program.bytes(bytes);
                         Access { bytes, effect: if *writes { Effect::WRITE } else { Effect::READ } }
                     })
                     .collect();
@@ -176,6 +198,9 @@ impl Spec {
                 exit.next.push(block);
             }
             program.end_block(exit);
+            if let (Some(trips), true) = (self.trips, self.body.is_some() && at == 1) {
+                program.set_trips(block, block, trips.into());
+            }
         }
         program
     }
@@ -186,11 +211,12 @@ impl Spec {
         let body = (0..times).flat_map(|copy| (start..end).map(move |op| (op, copy)));
         let ops: Vec<(usize, usize)> =
             (0..start).map(|op| (op, 0)).chain(body).chain((end..self.ops.len()).map(|op| (op, 0))).collect();
-        let spec = Spec {
-            ops: ops.iter().map(|(op, _)| self.ops[*op].clone()).collect(),
-            body: None,
-            ..self.clone()
+        let at = |(op, iteration): &(usize, usize)| {
+            let mut op = self.ops[*op].clone();
+            op.accesses.iter_mut().for_each(|(tile, _)| *tile = tile.at(*iteration as u32));
+            op
         };
+        let spec = Spec { ops: ops.iter().map(at).collect(), body: None, trips: None, ..self.clone() };
         (spec, ops)
     }
 
@@ -520,7 +546,7 @@ pub(crate) fn random(seed: u64, flavour: Flavour) -> Spec {
         Flavour::Modes => 4 + rng.below(6),
         _ => 4 + rng.below(14),
     };
-    let mut spec = Spec { streams, counters: semaphores + events, ops: Vec::new(), body: None };
+    let mut spec = Spec { streams, counters: semaphores + events, ops: Vec::new(), body: None, trips: None };
     let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
     let mut tiles: Vec<Tile> = Vec::new();
     for _ in 0..count {
@@ -567,7 +593,7 @@ pub(crate) fn random(seed: u64, flavour: Flavour) -> Spec {
                         dims = vec![(2 + rng.below(3) as i64, 70 + rng.below(4))];
                     }
                     let mask = [0x0f, 0xf0, 0xff, 0x33, 0x01][rng.below(5) as usize];
-                    Tile { mask, base: rng.below(12) as i64, dims, width: 1 + rng.below(4) }
+                    Tile { mask, base: rng.below(12) as i64, dims, width: 1 + rng.below(4), moves: None }
                 };
                 tiles.push(tile.clone());
                 op.accesses.push((tile, rng.chance(50)));
