@@ -142,7 +142,7 @@ fn enumerate(
 ) -> Unordered {
     let mut lanes = lanes(trace, run, cells, failing);
     let mut found: HashSet<(Touch, Touch)> = HashSet::new();
-    let mut overlaps = Overlaps::new(trace, loops);
+    let mut overlaps = Overlaps::new(trace, loops, true);
     let mut result = Unordered::default();
     let mut touches: Vec<Touch> = Vec::new();
     each_touch(trace, run, |touch, access| {
@@ -212,8 +212,8 @@ struct Overlaps<'a> {
 }
 
 impl<'a> Overlaps<'a> {
-    fn new(trace: &'a Trace<'_>, loops: &'a [Loop]) -> Overlaps<'a> {
-        let walk = Walk::new(trace.program, loops, &trace.visits);
+    fn new(trace: &'a Trace<'_>, loops: &'a [Loop], seeks: bool) -> Overlaps<'a> {
+        let walk = Walk::new(trace.program, loops, &trace.visits, seeks);
         let (program, visits) = (trace.program, &trace.visits[..]);
         Overlaps { program, visits, walk, known: HashMap::new(), moving: HashMap::new() }
     }
@@ -250,7 +250,7 @@ pub(crate) fn all_pairs(
     mut each: impl FnMut(Touch, Touch, Overlap),
 ) {
     let mut seen: Vec<Vec<(Touch, bool)>> = vec![Vec::new(); cells.count];
-    let mut overlaps = Overlaps::new(trace, loops);
+    let mut overlaps = Overlaps::new(trace, loops, false);
     let mut partners: HashSet<Touch> = HashSet::new();
     each_touch(trace, run, |touch, access| {
         partners.clear();

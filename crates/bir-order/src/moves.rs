@@ -36,17 +36,19 @@ pub(crate) struct Walk<'a> {
     /// How often each loop is walked.
     copies: Vec<u32>,
     is_straight: bool,
+    /// Only what is unordered is sought.
+    seeks: bool,
     parts: HashMap<(u32, u32), Overlap>,
     work: usize,
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(program: &'a Program, loops: &'a [Loop], visits: &[Visit]) -> Walk<'a> {
+    pub(crate) fn new(program: &'a Program, loops: &'a [Loop], visits: &[Visit], seeks: bool) -> Walk<'a> {
         let mut copies = vec![1; loops.len()];
         let iterations = visits.iter().flat_map(|visit| &visit.iterations);
         iterations.for_each(|(of, at)| copies[*of as usize] = copies[*of as usize].max(at + 1));
         let is_straight = visits.iter().all(|visit| visit.iterations.is_empty());
-        Walk { program, loops, copies, is_straight, parts: HashMap::new(), work: MAX_WORK }
+        Walk { program, loops, copies, is_straight, seeks, parts: HashMap::new(), work: MAX_WORK }
     }
 
     /// Whether two sets meet, of which one moves, in iterations that two visits stand for; the first visit comes first.
@@ -64,6 +66,10 @@ impl<'a> Walk<'a> {
         let relation = self.relation(first, second);
         let (one, other) = (self.axes(moves(a), &relation.first), self.axes(moves(b), &relation.second));
         let (Some(one), Some(other)) = (one, other) else { return Overlap::May };
+        // A walk that takes loops once is none that happens: whether these are ordered shows where they are walked.
+        if self.is_straight && self.seeks && !(one.is_empty() && other.is_empty()) {
+            return Overlap::No;
+        }
         // Only what moves one of them matters.
         let used = |at: usize| one.iter().chain(&other).any(|(unknown, _, _)| *unknown == at);
         let ranges: SmallVec<[Range<u32>; 4]> = relation

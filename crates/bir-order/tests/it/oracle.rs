@@ -278,8 +278,12 @@ fn moving_differences(spec: &Spec) -> Vec<String> {
     for one in expected.difference(&got) {
         problems.push(format!("missed {one:?}"));
     }
+    // A walk that takes the loop once tells of what stands still as if it might run once.
+    let still = |op: usize| spec.ops[op].accesses.iter().all(|(tile, _)| tile.moves.is_none());
     for one in got.difference(&expected) {
-        problems.push(format!("false {one:?}"));
+        if one.3 > 0 || !still(one.1) || !still(one.2) {
+            problems.push(format!("false {one:?}"));
+        }
     }
     problems
 }
