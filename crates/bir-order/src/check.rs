@@ -4,6 +4,7 @@ mod carried;
 mod groups;
 mod pairs;
 mod repairs;
+mod shrinking;
 mod unknown;
 mod waits;
 
@@ -208,6 +209,13 @@ impl<'p> Ordered<'p> {
         }
     }
 
+    /// The node of the operation that a wait is bound to; none when that is a transfer.
+    fn node_of_edge(&self, row: u32) -> Option<u32> {
+        let real = self.trace.len() + self.trace.transfers.len();
+        let row = (row as usize).checked_sub(real).map_or(row, |at| self.order.edges.prefixes[at].row);
+        (row < self.trace.len() as u32).then_some(row)
+    }
+
     pub(crate) fn party(&self, row: u32) -> Party {
         let node = self.node_of(row);
         let op = OpId(self.trace.program.first_clone(self.trace.ops[node as usize]));
@@ -272,6 +280,9 @@ impl Checker<'_> {
             self.redundant(&ordered);
         }
         let stuck = !ordered.run.stuck.is_empty();
+        if !stuck {
+            shrinking::check(self, &ordered);
+        }
         carried::check(self, ordered);
         stuck
     }
@@ -509,6 +520,7 @@ impl Checker<'_> {
         let clocks = Clocks::whole(trace, run, &order.edges);
         let precedes =
             |row: u32, node: u32| clocks.precedes(row, trace.streams_of(node).0, run.rank[node as usize]);
+        let mut strict: Option<Clocks> = None;
         let shrinking = logs.shrinking();
         let some_shrink = shrinking.contains(&true);
         let kept = self.kept.get_or_insert_default();
@@ -524,8 +536,16 @@ impl Checker<'_> {
                 }
                 bound.insert((node, edge.wait));
                 // A wait for the own stream is what the compiler does not trust program order with.
-                let own = edge.row < trace.len() as u32 && trace.streams_of(edge.row).0 & streams.0 != 0;
                 let rank = run.rank[node as usize];
+                let own = ordered
+                    .node_of_edge(edge.row)
+                    .is_some_and(|of| trace.streams_of(of).0 & streams.0 != 0)
+                    && {
+                        // Unless an earlier operation has waited for it already.
+                        let clocks = strict
+                            .get_or_insert_with(|| Clocks::without_program_order(trace, run, &order.edges));
+                        !streams.iter().any(|stream| clocks.first(edge.row, stream) < rank)
+                    };
                 let before = streams.iter().any(|stream| clocks.first(edge.row, stream) < rank);
                 let other = edges.iter().any(|other| {
                     other.wait != edge.wait

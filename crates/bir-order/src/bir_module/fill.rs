@@ -2,26 +2,27 @@
 //! loops and calls blocks that follow each other.
 
 mod calls;
+mod touches;
 
 use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
-use bir::expr::{Expr, Exprs};
 use bir::geometry::lattice::Overlap;
-use bir::geometry::{Footprint, Footprints, Progression, Space, transfers};
-use bir::ids::{BlockId as BirBlock, ExprId, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
+use bir::geometry::{Footprint, Footprints, Progression, transfers};
+use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
 use bir::op_info::{Family, OpInfo};
 use bir::ops::GroupResetSemaphores;
-use bir::{Argument, Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
+use bir::{Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 pub(super) use calls::roots;
+use touches::{Around, MAX_ALL_PARTS, SpaceKey, common};
 
 use super::{BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
 use crate::finding::Party;
 use crate::program::{
-    Access, BlockId, Bytes, Change, CounterId, Exit, Kind, MAX_STREAMS, NameId, Need, NewOp, NewTransfer,
-    OpId, Program, QueueId, SpaceId, StreamId, Streams, TransferId, Update, Wait,
+    Access, BlockId, Change, CounterId, Exit, Kind, MAX_STREAMS, NameId, Need, NewOp, NewTransfer, OpId,
+    Program, QueueId, SpaceId, StreamId, Streams, TransferId, Update, Wait,
 };
 
 /// The engines with streams of their own. spec: ordering 1.1
@@ -36,9 +37,6 @@ const ENGINES: [EngineType; 6] = [
 
 /// Calls deeper than this are taken for a circle.
 const MAX_CALLS: usize = 16;
-/// Most iterations of the loops around an access that are told apart, and most parts of a program.
-const MAX_PARTS: usize = 4096;
-const MAX_ALL_PARTS: usize = 1 << 19;
 
 /// Ops that run in pieces which read the inputs again after part of the output is written: confirmed, and the
 /// cautious ones of public checkers. spec: ordering 12
@@ -77,7 +75,12 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
         local: Vec::new(),
         accumulates,
     };
-    let mut shared = Shared { counters: HashMap::new(), spaces: HashMap::new(), barriers: HashMap::new() };
+    let mut shared = Shared {
+        counters: HashMap::new(),
+        spaces: HashMap::new(),
+        common: common(modules),
+        barriers: HashMap::new(),
+    };
     for (core, module) in modules.iter().enumerate() {
         let core = core as u16;
         filled.starts.push(filled.ops.len() as u32);
@@ -122,15 +125,10 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
 struct Shared {
     counters: HashMap<(u16, bool, u32), CounterId>,
     spaces: HashMap<SpaceKey, SpaceId>,
+    /// Names of shared sets that several modules have.
+    common: HashSet<String>,
     /// Counters of core barriers, by their number and place.
     barriers: HashMap<(u32, u32), CounterId>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum SpaceKey {
-    Own(u16, Space),
-    /// A tensor that all cores see, by name.
-    Common(String),
 }
 
 struct Filler<'a, 'm> {
@@ -158,15 +156,6 @@ struct Filler<'a, 'm> {
     waits: Vec<Wait>,
     updates: Vec<Update>,
     accesses: Vec<Access>,
-}
-
-/// A loop that is known to run so many times.
-#[derive(Clone)]
-struct Around {
-    axis: Sym,
-    values: Progression,
-    trips: u32,
-    first: BlockId,
 }
 
 /// Where a block goes on.
@@ -267,22 +256,6 @@ impl<'m> Filler<'_, 'm> {
             self.end(ends);
         }
         Ok(())
-    }
-
-    /// Goes into a loop; gives what was around before. A loop that runs once has a known axis all the same.
-    fn enter(&mut self, op: &Op, first: BlockId) -> Vec<Around> {
-        let outer = self.around.clone();
-        let axis = match op {
-            Op::Loop(op) => op.loop_axis.as_deref(),
-            _ => None,
-        };
-        let known = axis.and_then(|axis| Some((axis.name, Progression::of_loop(axis)?)));
-        match known.and_then(|(axis, values)| Some((axis, values, u32::try_from(values.count).ok()?))) {
-            Some((axis, values, trips)) => self.around.push(Around { axis, values, trips, first }),
-            // Nobody knows how often: neither is it known where what moves with an outer loop is at a time.
-            None => self.around.clear(),
-        }
-        outer
     }
 
     fn begin(&mut self, block: BirBlock) {
@@ -557,122 +530,6 @@ impl<'m> Filler<'_, 'm> {
         }
     }
 
-    /// Adds the accesses of an instruction to memory.
-    fn touch(&mut self, inst: InstId) {
-        let module = self.module;
-        let mut found: SmallVec<[(Footprint, crate::program::Effect); 4]> = SmallVec::new();
-        each_access(
-            self.footprints,
-            &module[inst],
-            self.filled.accumulates,
-            &mut |_, _, footprint, effect| {
-                found.push((footprint, effect));
-            },
-        );
-        let moves = super::moves(&module[inst]);
-        let around = if moves { self.moving_with(inst) } else { Vec::new() };
-        let mut parts = self.parts(inst, &around, found.len()).into_iter();
-        for (footprint, effect) in found {
-            let mut bytes = self.bytes(footprint);
-            match parts.next() {
-                Some(parts) if parts.iter().all(|part| *part == parts[0]) => bytes = parts[0].clone(),
-                Some(parts) if parts.iter().all(|part| part.exact && part.space == bytes.space) => {
-                    let several = around.iter().filter(|around| around.trips > 1);
-                    let loops: SmallVec<[(BlockId, u32); 4]> =
-                        several.map(|around| (around.first, around.trips)).collect();
-                    bytes.exact = false;
-                    bytes.moves = Some(self.filled.program.moves(&loops, parts));
-                }
-                _ => {}
-            }
-            let bytes = self.filled.program.bytes(bytes);
-            self.accesses.push(Access { bytes, effect });
-        }
-    }
-
-    fn bytes(&mut self, footprint: Footprint) -> Bytes {
-        let space = self.space(&footprint);
-        let alias =
-            footprint.may_alias().then_some(footprint.location).flatten().map(|loc| loc.index() as u32);
-        Bytes { space, pieces: footprint.pieces, exact: footprint.exact, alias, moves: None }
-    }
-
-    /// The loops around that an instruction moves with.
-    fn moving_with(&self, inst: InstId) -> Vec<Around> {
-        let mut axes: SmallVec<[Sym; 4]> = SmallVec::new();
-        for (_, _, argument) in self.module[inst].operands() {
-            match argument {
-                Argument::SymbolicAp(arg) => {
-                    arg.addrs.iter().for_each(|expr| axes_of(&self.module.exprs, *expr, &mut axes));
-                }
-                Argument::PhysicalAp(arg) => {
-                    let terms = arg.dynamic_ap_info.iter().flat_map(|info| &info.aff_expr);
-                    let exprs = terms.filter_map(|term| term.offset_expr);
-                    exprs.for_each(|expr| axes_of(&self.module.exprs, expr, &mut axes));
-                }
-                _ => {}
-            }
-        }
-        let used = self.around.iter().filter(|around| axes.contains(&around.axis));
-        used.cloned().collect()
-    }
-
-    /// Of each of so many accesses what it touches in each iteration of the loops around; none when these are not known,
-    /// or too many.
-    fn parts(&mut self, inst: InstId, around: &[Around], accesses: usize) -> Vec<Vec<Bytes>> {
-        let trips = around.iter().map(|around| around.trips as usize);
-        let count = trips.fold(1usize, usize::saturating_mul);
-        if around.is_empty() || accesses == 0 || count > MAX_PARTS {
-            return Vec::new();
-        }
-        let Some(left) = self.parts_left.checked_sub(count * accesses) else { return Vec::new() };
-        self.parts_left = left;
-        let mut parts: Vec<Vec<Bytes>> = vec![Vec::with_capacity(count); accesses];
-        for at in 0..count {
-            let mut values: SmallVec<[(Sym, i64); 4]> = SmallVec::new();
-            let mut rest = at as i64;
-            for Around { axis, values: of, trips, .. } in around.iter().rev() {
-                values
-                    .push((*axis, of.first.saturating_add(of.step.saturating_mul(rest % i64::from(*trips)))));
-                rest /= i64::from(*trips);
-            }
-            let env = |axis: Sym| values.iter().find(|(of, _)| *of == axis).map(|(_, value)| *value);
-            let mut found: SmallVec<[Footprint; 4]> = SmallVec::new();
-            let accumulates = self.filled.accumulates;
-            let of = &self.module[inst];
-            super::each_access_in(self.footprints, of, accumulates, &env, &mut |_, _, footprint, _| {
-                found.push(footprint);
-            });
-            if found.len() != accesses {
-                return Vec::new();
-            }
-            for (parts, footprint) in parts.iter_mut().zip(found) {
-                parts.push(self.bytes(footprint));
-            }
-        }
-        parts
-    }
-
-    fn space(&mut self, footprint: &Footprint) -> SpaceId {
-        let key = match footprint.space {
-            Space::Location(loc) if self.filled.modules.len() > 1 => {
-                let set = &self.module[self.module[loc].set];
-                let shared = set.addr_space == bir::enums::MemoryAddressSpace::Shared
-                    || set.kind.is_some_and(|kind| kind != bir::enums::TensorKind::Internal);
-                match shared {
-                    true => SpaceKey::Common(self.module.str(set.name).to_owned()),
-                    false => SpaceKey::Own(self.core, footprint.space),
-                }
-            }
-            space => SpaceKey::Own(self.core, space),
-        };
-        let (filled, core) = (&mut self.filled, self.core);
-        *self.shared.spaces.entry(key).or_insert_with(|| {
-            filled.spaces.push((core, footprint.space));
-            filled.program.add_space()
-        })
-    }
-
     fn number_exists(&mut self, id: u32, does: &str, op: OpId) {
         if id > 255 {
             let detail = format!("{does} number {id}; they end at 255");
@@ -842,18 +699,6 @@ impl<'m> Filler<'_, 'm> {
     fn queue(&mut self, queue: BirQueue) -> QueueId {
         let filled = &mut self.filled;
         *self.queues.entry(queue).or_insert_with(|| filled.program.add_queue())
-    }
-}
-
-/// The axes in an expression.
-fn axes_of(exprs: &Exprs, expr: ExprId, axes: &mut SmallVec<[Sym; 4]>) {
-    match exprs.get(expr) {
-        Expr::Axis { axis } => axes.push(*axis),
-        Expr::Affine { terms, .. } => terms.iter().for_each(|term| axes_of(exprs, term.idx, axes)),
-        Expr::Sum { terms } => terms.iter().for_each(|term| axes_of(exprs, *term, axes)),
-        Expr::Mult { var, .. } => axes_of(exprs, *var, axes),
-        Expr::FloorDiv { numer, .. } | Expr::Modulo { numer, .. } => axes_of(exprs, *numer, axes),
-        _ => {}
     }
 }
 

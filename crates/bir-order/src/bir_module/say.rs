@@ -519,6 +519,9 @@ impl BirProgram<'_> {
                 format!("{one} waits for {wait} from {from}, but the count comes from elsewhere: {brings}")
             }
             "ORD019" => format!("{one} waits for {wait} from {from}, which is no instruction here"),
+            "ORD021" if finding.carried.is_some() => format!(
+                "{one} waits for {wait} in a loop that makes the count smaller each time: after so many iterations it waits for ever"
+            ),
             "ORD021" if finding.wait.is_some() => format!(
                 "what count of {counter} {one} waits for, and whether it ever comes, is not known before the program runs"
             ),
@@ -547,6 +550,9 @@ impl BirProgram<'_> {
                 "ORD008" => Some("reset the semaphore at the end of the iteration".into()),
                 "ORD014" if !finding.turns.is_empty() => Some(self.turns_text(finding, names)),
                 "ORD018" => Some("wait for it before the reset".into()),
+                "ORD021" if finding.carried.is_some() => {
+                    Some(format!("let each iteration count {counter} as far up as down"))
+                }
                 "ORD021" if finding.wait.is_some() => None,
                 "ORD021" if finding.counter.is_some() => {
                     Some(format!("let waits order everything that takes from {counter} or sets it"))

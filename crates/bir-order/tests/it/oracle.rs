@@ -502,3 +502,34 @@ fn too_many_orders_to_try_are_undecided() {
     assert_eq!(codes(&spec), BTreeSet::from(["ORD021"]));
     assert_eq!(outcome.verdict(), bir_order::Verdict::Undecided);
 }
+
+/// Program order is not trusted for completion: what an engine waits for of its own orders something, once.
+#[test]
+fn waits_for_the_own_engine_are_redundant_when_they_are_repeated() {
+    let count = &[(0, Step::Add(1))];
+    let wait = &[(0, Some(1))];
+    let ops = vec![
+        op(Some(0), Do::Work, &[], count),
+        op(Some(0), Do::Work, wait, &[]),
+        op(Some(0), Do::Work, wait, &[]),
+        op(Some(0), Do::Work, &[], count),
+        op(Some(0), Do::Work, &[(0, Some(2))], &[]),
+    ];
+    let spec = Spec { streams: 1, counters: 1, ops, body: None, trips: None };
+    let outcome = check(&spec.program(), &Options { redundant: true, ..Options::default() });
+    let found: Vec<u32> = outcome.redundant.iter().map(|wait| wait.op.0).collect();
+    assert_eq!(found, [2]);
+}
+
+/// A loop that takes more than it brings comes to an end when nothing is left.
+#[test]
+fn a_loop_that_uses_up_a_count_is_undecided() {
+    let ops = vec![
+        op(Some(0), Do::Work, &[], &[(0, Step::Add(10))]),
+        op(Some(0), Do::Work, &[(0, Some(1))], &[(0, Step::Add(-1))]),
+    ];
+    let spec = |trips| Spec { streams: 1, counters: 1, ops: ops.clone(), body: Some((1, 2)), trips };
+    assert_eq!(codes(&spec(None)), BTreeSet::from(["ORD021"]));
+    assert_eq!(codes(&spec(Some(100))), BTreeSet::from(["ORD021"]));
+    assert_eq!(codes(&spec(Some(3))), BTreeSet::new());
+}

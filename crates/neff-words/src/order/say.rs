@@ -323,6 +323,20 @@ impl Checked<'_> {
 
     fn repair_text(&self, repair: &Repair) -> String {
         match repair {
+            // A word has one field for what it waits for.
+            Repair::Wait { waiter, counter, value, from } if self.filled.waits(waiter.op).len() > 0 => {
+                format!(
+                    "put a word before {}, which waits already, that waits for {} >= {value}, which {} brings",
+                    self.who(*waiter),
+                    self.counter_text(*counter),
+                    self.who(*from)
+                )
+            }
+            Repair::Update { waiter, from } if self.filled.waits(waiter.op).len() > 0 => format!(
+                "let {} update a free semaphore when it is done, and put a word before {}, which waits already, that waits for it",
+                self.who(*from),
+                self.who(*waiter)
+            ),
             Repair::Wait { waiter, counter, value, from } => format!(
                 "let {} wait for {} >= {value}, which {} brings",
                 self.who(*waiter),
