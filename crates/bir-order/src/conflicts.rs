@@ -208,7 +208,7 @@ struct Overlaps<'a> {
     walk: Walk<'a>,
     known: HashMap<(u32, u32), Overlap>,
     /// Where one moves: the sets and the visits.
-    moving: HashMap<((u32, u32), (u32, u32)), Overlap>,
+    moving: HashMap<[(u32, u32); 2], Overlap>,
 }
 
 impl<'a> Overlaps<'a> {
@@ -231,7 +231,7 @@ impl<'a> Overlaps<'a> {
         let (first, second) = (trace.visit_at(one.node), trace.visit_at(other.node));
         let ((a, first), (b, second)) =
             if first <= second { ((a, first), (b, second)) } else { ((b, second), (a, first)) };
-        let key = ((a.0, first as u32), (b.0, second as u32));
+        let key = [(a.0, first as u32), (b.0, second as u32)];
         if let Some(known) = self.moving.get(&key) {
             return *known;
         }

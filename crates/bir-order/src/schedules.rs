@@ -54,16 +54,13 @@ fn contested(ordered: &Ordered<'_>) -> Vec<(u32, u32)> {
     let mut work = MAX_WORK;
     let mut found = Vec::new();
     let mut list = Vec::new();
-    for counter in 0..logs.counters() {
-        if !is_event[counter] && !logs.may_shrink(counter) {
+    for (counter, is_event) in is_event.into_iter().enumerate() {
+        if !is_event && !logs.may_shrink(counter) {
             continue;
         }
         list.clear();
         list.extend(logs.iter(counter));
-        if wraps(&list)
-            || !is_fixed(ordered, &list, &mut work)
-            || is_event[counter] && !alternates(ordered, &list)
-        {
+        if wraps(&list) || !is_fixed(ordered, &list, &mut work) || is_event && !alternates(ordered, &list) {
             let waits = list.iter().filter(|event| event.kind == EventKind::Wait);
             let waiter = waits.map(|event| event.node).min_by_key(|node| run.rank[*node as usize]);
             found.push((counter as u32, waiter.unwrap_or(NONE)));
