@@ -22,7 +22,7 @@ pub(crate) struct Opts {
     /// What is measured.
     #[arg(long, value_enum, default_value = "roundtrip")]
     what: What,
-    /// Sizes of the modules, in instructions [default: 50000,1000000; for order from 2000 to 1000000].
+    /// Sizes of the modules, in instructions [default: 50000,1000000; for order from 2000 to 200000].
     #[arg(long, value_delimiter = ',')]
     instructions: Vec<u64>,
     /// Runs of every program; the median counts. Inputs above 400 MB are run at most three times.

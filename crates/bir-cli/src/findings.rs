@@ -94,9 +94,15 @@ impl<'a> Sources<'a> {
         for (source, mut offsets) in offsets.into_iter().enumerate() {
             offsets.sort_unstable();
             let mut lines = Places::new(self.0[source].input.text());
+            // Many findings are about one instruction.
+            let mut last: Option<(usize, usize, usize)> = None;
             for (offset, at) in offsets {
-                let place = lines.of(offset);
-                (named[at].line, named[at].column) = (Some(place.line), Some(place.column));
+                let (_, line, column) = last.filter(|(of, ..)| *of == offset).unwrap_or_else(|| {
+                    let place = lines.of(offset);
+                    (offset, place.line, place.column)
+                });
+                last = Some((offset, line, column));
+                (named[at].line, named[at].column) = (Some(line), Some(column));
             }
         }
         named
@@ -131,7 +137,8 @@ impl Source<'_> {
     fn offset(&self, place: &Place) -> Option<usize> {
         let text = self.input.text();
         let module = &self.loaded.module;
-        let Some(inst) = place.inst() else {
+        // What a trigger starts stands where its trigger does.
+        let Some(inst) = place.trigger.or(place.inst()) else {
             let name = match place.storage? {
                 StorageRef::Location(loc) => module[loc].name,
                 StorageRef::Set(set) => module[set].name,

@@ -13,6 +13,7 @@ use hashbrown::HashSet;
 use crate::clocks::{ByNode, Clocks, Edge, Edges, Prefix, QueueOrder};
 use crate::logs::{Event, EventKind, Logs};
 use crate::program::{NONE, OpKind};
+use crate::schedules;
 use crate::trace::{Run, Trace};
 
 /// Most rounds; a program takes two or three.
@@ -248,7 +249,8 @@ impl Binder<'_, '_> {
 
     /// Whether a completion surely comes before another one.
     fn linked(&self, row: u32, to: Event) -> bool {
-        if row == to.row || self.precedes(row, to.node) {
+        // A transfer is complete after the operation that starts it.
+        if row == to.row || row == to.node || self.precedes(row, to.node) {
             return true;
         }
         let (Some(queues), true) = (self.queues, to.row >= self.trace.len() as u32) else { return false };
@@ -335,6 +337,7 @@ impl Binder<'_, '_> {
     fn counter(&mut self, counter: u32, events: &[Event]) {
         let starts: Vec<Event> = events.iter().copied().filter(|e| e.kind == EventKind::Start).collect();
         let takings = self.takings(events);
+        let wraps = schedules::wraps(events);
         let mut epochs: Vec<Epoch> = Vec::with_capacity(starts.len() + 1);
         for (at, adds) in self.epochs(counter, events, &starts).into_iter().enumerate() {
             let first = if at == 0 { 0 } else { starts[at - 1].value };
@@ -359,6 +362,10 @@ impl Binder<'_, '_> {
                         if (races_before || races_after) && !self.mode.hopeful {
                             continue;
                         }
+                    }
+                    // Where the count may go around, nobody knows how often it has.
+                    if wraps && !self.mode.hopeful {
+                        continue;
                     }
                     let taken: i64 = self.taken(&takings, &starts, epoch, event);
                     let unknown = event.kind == EventKind::WaitUnknown;

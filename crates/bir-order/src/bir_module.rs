@@ -12,7 +12,7 @@ use crate::check::{Options, Outcome, Verdict, check};
 use crate::finding::Party;
 use crate::program::{Effect, GroupPart, Program, SpaceId};
 
-pub use say::{Line, Said};
+pub use say::{Line, Said, Told};
 
 /// A program filled from modules, with the way back.
 pub struct BirProgram<'m> {
@@ -50,19 +50,22 @@ pub enum FillError {
     TooManyCores,
     /// Calls are nested too deep, or around in a circle.
     Recursion(FuncId),
-    /// Calls make the program too long.
-    TooLong,
+    /// With its calls written out the program would have so many instructions.
+    TooLong(u64),
 }
 
 impl std::fmt::Display for FillError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+        match self {
             FillError::TooManyCores => {
-                "more modules than this check can take as the cores of one program (5)"
+                f.write_str("more modules than this check can take as the cores of one program (5)")
             }
-            FillError::Recursion(_) => "calls go around in a circle, or more than 16 deep",
-            FillError::TooLong => "with its calls the program has more than 16 million instructions",
-        })
+            FillError::Recursion(_) => f.write_str("calls go around in a circle, or more than 16 deep"),
+            FillError::TooLong(size) => write!(
+                f,
+                "with its calls written out the program has {size} instructions, more than a million and than four times what stands in it"
+            ),
+        }
     }
 }
 
@@ -87,9 +90,13 @@ pub struct Checked<'m> {
 pub fn check_modules<'m>(modules: &[&'m Module], options: &Options) -> Result<Vec<Checked<'m>>, FillError> {
     let roots = if modules.len() == 1 { fill::roots(modules[0]) } else { vec![None] };
     let mut all = Vec::new();
+    // What the lists of dependencies lack is said of every pair.
+    let lists = modules.iter().any(|module| lists_carried(module));
+    let max_told = if lists { usize::MAX } else { options.max_told };
+    let options = Options { max_told, ..*options };
     for root in roots {
         let mut program = BirProgram::new(modules, root)?;
-        let outcome = check(&program.program, options);
+        let outcome = check(&program.program, &options);
         program.unlisted(&outcome);
         all.push(Checked { program, outcome });
     }
@@ -120,11 +127,8 @@ impl<'m> BirProgram<'m> {
 
     /// Pairs across iterations that no loop-carried dependency lists, where there are such lists (ORD025).
     fn unlisted(&mut self, outcome: &Outcome) {
-        let lists = |module: &Module| {
-            module.inst_ids().any(|inst| !module[inst].loop_carried_dependencies.is_empty())
-        };
         if !outcome.findings.iter().any(|f| f.carried.is_some_and(|c| c.distance > 0))
-            || !self.modules.iter().any(|module| lists(module))
+            || !self.modules.iter().any(|module| lists_carried(module))
         {
             return;
         }
@@ -175,6 +179,7 @@ impl<'m> BirProgram<'m> {
         let first = self.starts[usize::from(core)];
         let end = self.starts.get(usize::from(core) + 1).map_or(self.ops.len() as u32, |end| *end);
         let ops = (first..end).filter(|op| self.ops[*op as usize] == inst);
+        let ops = ops.filter(|op| self.program.first_clone(*op) == *op);
         let mut parties: Vec<Party> = ops.map(|op| self.party_of_op(op)).collect();
         for (at, of) in self.transfers.iter().enumerate() {
             let op = self.program.ops.partition_point(|op| op.transfers <= at as u32) as u32 - 1;
@@ -232,6 +237,11 @@ impl<'m> BirProgram<'m> {
     }
 }
 
+/// Whether a module lists dependencies that loops carry.
+fn lists_carried(module: &Module) -> bool {
+    module.inst_ids().any(|inst| !module[inst].loop_carried_dependencies.is_empty())
+}
+
 /// Calls `each` with the accesses of an instruction to memory.
 fn each_access(
     footprints: &Footprints<'_>,
@@ -239,9 +249,20 @@ fn each_access(
     accumulates: bool,
     each: &mut dyn FnMut(OperandList, usize, bir::geometry::Footprint, Effect),
 ) {
-    let group = if accumulates { group_of(inst) } else { None };
     let axes = axes_of(footprints, inst);
     let env: &dyn bir::geometry::Env = axes.as_ref().map_or(&Unknown, |axes| axes);
+    each_access_in(footprints, inst, accumulates, env, each);
+}
+
+/// The same where this is known of loops around.
+fn each_access_in(
+    footprints: &Footprints<'_>,
+    inst: &Instruction,
+    accumulates: bool,
+    env: &dyn bir::geometry::Env,
+    each: &mut dyn FnMut(OperandList, usize, bir::geometry::Footprint, Effect),
+) {
+    let group = if accumulates { group_of(inst) } else { None };
     for access in footprints.accesses(inst, env) {
         if matches!(access.footprint.space, Space::Register(_)) || access.footprint.is_empty() {
             continue;
@@ -257,9 +278,17 @@ fn each_access(
     }
 }
 
+/// Whether an operand may move with the loops around.
+fn moves(inst: &Instruction) -> bool {
+    inst.operands().any(|(_, _, argument)| match argument {
+        bir::Argument::SymbolicAp(_) => true,
+        bir::Argument::PhysicalAp(arg) => arg.dynamic_ap_info.is_some(),
+        _ => false,
+    })
+}
+
 fn axes_of(footprints: &Footprints<'_>, inst: &Instruction) -> Option<bir::geometry::LoopAxes> {
-    let symbolic = inst.operands().any(|(_, _, argument)| matches!(argument, bir::Argument::SymbolicAp(_)));
-    symbolic.then(|| bir::geometry::LoopAxes::around(footprints.module(), inst.block))
+    moves(inst).then(|| bir::geometry::LoopAxes::around(footprints.module(), inst.block))
 }
 
 fn is_matmul(inst: &Instruction) -> bool {

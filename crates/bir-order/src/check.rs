@@ -2,9 +2,13 @@
 
 mod carried;
 mod groups;
+mod pairs;
 mod repairs;
+mod shrinking;
 mod unknown;
 mod waits;
+
+use std::collections::BTreeMap;
 
 use bir::diag::Severity;
 use bir::geometry::lattice::Overlap;
@@ -14,13 +18,13 @@ use crate::bind::{self, Mode, Order};
 use crate::cells::Cells;
 use crate::clocks::Clocks;
 use crate::conflicts::{self, Touch, access_of};
-use crate::finding::{Carried, Common, Finding, Hazard, Party, Tag};
+use crate::finding::{Carried, Common, Finding, Hazard, Party, Tag, WaitFact};
 use crate::logs::Logs;
 use crate::loops::{self, Loop, Visit};
 use crate::program::{BlockId, CounterId, NONE, Need, OpId, OpKind, Program, TransferId};
+use crate::schedules::{self, Schedules};
 use crate::trace::{self, Run, Trace};
-use repairs::Repairs;
-use unknown::UnknownWaits;
+use pairs::{Known, PairKey};
 
 /// What is checked, and how.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,8 +37,10 @@ pub struct Options {
     pub all: bool,
     /// Find waits that order nothing new.
     pub redundant: bool,
-    /// Most unordered pairs that are told.
+    /// Most unordered pairs that are looked at.
     pub max_pairs: usize,
+    /// Most of them that become findings, those that stand first; the others are counted.
+    pub max_told: usize,
 }
 
 impl Default for Options {
@@ -45,14 +51,16 @@ impl Default for Options {
             all: false,
             redundant: false,
             max_pairs: 1_000_000,
+            max_told: usize::MAX,
         }
     }
 }
 
 /// The verdict. spec: ordering 15
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Verdict {
     /// No error, and everything was decided.
+    #[default]
     Clean,
     /// There is an error.
     Findings,
@@ -102,7 +110,9 @@ pub struct Outcome {
     pub pairs: Vec<ClassedPair>,
     /// Redundant waits, when asked for.
     pub redundant: Vec<RedundantWait>,
-    /// There are more unordered pairs than are told.
+    /// How many pairs of each code are no findings because there are more than were asked for.
+    pub untold: BTreeMap<&'static str, usize>,
+    /// There are more unordered pairs than were looked at.
     pub cut_off: bool,
     /// There are more ways around branches than were walked.
     pub not_all_paths: bool,
@@ -112,9 +122,12 @@ impl Outcome {
     /// The verdict.
     pub fn verdict(&self) -> Verdict {
         let has = |wanted: &dyn Fn(&Finding) -> bool| self.findings.iter().any(wanted);
-        if has(&|finding| finding.severity == Severity::Error) {
+        let untold = |wanted: &dyn Fn(&str) -> bool| self.untold.keys().any(|code| wanted(code));
+        if has(&|finding| finding.severity == Severity::Error) || untold(&pairs::is_error) {
             Verdict::Findings
-        } else if has(&|finding| matches!(finding.code, "ORD003" | "ORD021")) {
+        } else if has(&|finding| matches!(finding.code, "ORD003" | "ORD021"))
+            || untold(&|code| code == "ORD003")
+        {
             Verdict::Undecided
         } else {
             Verdict::Clean
@@ -139,6 +152,8 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
         said: HashSet::new(),
         outcome: Outcome { not_all_paths: !all_paths, ..Outcome::default() },
         unknown_resets: program.kinds().iter().any(|(_, kind)| *kind == OpKind::ResetUnknown),
+        tried: false,
+        walk: 0,
         waits: HashMap::new(),
         kept: None,
     };
@@ -194,9 +209,16 @@ impl<'p> Ordered<'p> {
         }
     }
 
+    /// The node of the operation that a wait is bound to; none when that is a transfer.
+    fn node_of_edge(&self, row: u32) -> Option<u32> {
+        let real = self.trace.len() + self.trace.transfers.len();
+        let row = (row as usize).checked_sub(real).map_or(row, |at| self.order.edges.prefixes[at].row);
+        (row < self.trace.len() as u32).then_some(row)
+    }
+
     pub(crate) fn party(&self, row: u32) -> Party {
         let node = self.node_of(row);
-        let op = OpId(self.trace.ops[node as usize]);
+        let op = OpId(self.trace.program.first_clone(self.trace.ops[node as usize]));
         let transfer =
             (row != node).then(|| TransferId(self.trace.transfers[(row as usize) - self.trace.len()].1));
         Party { op, transfer, access: None }
@@ -207,9 +229,6 @@ impl<'p> Ordered<'p> {
     }
 }
 
-/// Key of a pair: how, who, who, and in which loop how far apart.
-type PairKey = (Hazard, Party, Party, Option<(u32, u32)>);
-
 struct Checker<'a> {
     program: &'a Program,
     options: &'a Options,
@@ -217,12 +236,16 @@ struct Checker<'a> {
     cells: &'a Cells,
     /// The same where only pairs are sought.
     meeting: &'a Cells,
-    /// Pairs that were told, with the place of the finding.
-    pairs: HashMap<PairKey, usize>,
+    /// Pairs that were met, with what is said of them.
+    pairs: HashMap<PairKey, Known>,
     findings: Vec<Finding>,
     said: HashSet<(&'static str, Party, Option<Party>, u32)>,
     outcome: Outcome,
     unknown_resets: bool,
+    /// It is known already what comes of other orders.
+    tried: bool,
+    /// How many walks there were.
+    walk: u32,
     /// What the first iteration says of each wait.
     waits: HashMap<(u32, u32), waits::WaitState>,
     /// Waits that were not redundant somewhere.
@@ -257,17 +280,21 @@ impl Checker<'_> {
             self.redundant(&ordered);
         }
         let stuck = !ordered.run.stuck.is_empty();
+        if !stuck {
+            shrinking::check(self, &ordered);
+        }
         carried::check(self, ordered);
         stuck
     }
 
     fn finish(mut self) -> Outcome {
         waits::later(&mut self);
+        self.count_untold();
         let position = |finding: &Finding| (finding.first.op, finding.first.transfer, finding.code);
         self.findings.sort_by(|a, b| position(a).cmp(&position(b)).then_with(|| a.second.cmp(&b.second)));
         if let Some(kept) = self.kept.take() {
             let program = self.program;
-            for op in 0..program.ops.len() as u32 {
+            for op in (0..program.ops.len() as u32).filter(|op| program.first_clone(*op) == *op) {
                 for (at, wait) in program.waits_of(op).iter().enumerate() {
                     let plain = matches!(wait.need, Need::AtLeast(_));
                     if plain && !kept.contains(&(op, at as u32)) {
@@ -295,8 +322,8 @@ impl Checker<'_> {
         // A deadlock outside of loops is told once; what is behind it is not reached.
         let deadlock = self.findings.iter().any(|f| f.code == "ORD014" && f.carried.is_none());
         if let (Some(first), false) = (run.stuck.first(), deadlock) {
-            let mut finding = plain("ORD014", Severity::Error, Party::of(trace.ops[*first as usize]));
-            finding.others = run.stuck[1..].iter().map(|node| OpId(trace.ops[*node as usize])).collect();
+            let mut finding = plain("ORD014", Severity::Error, ordered.party(*first));
+            finding.others = others(ordered, &run.stuck);
             finding.carried = in_loops
                 .then(|| self.innermost(trace.visit(*first)))
                 .flatten()
@@ -304,7 +331,7 @@ impl Checker<'_> {
             self.say(finding);
         }
         for (node, counter) in &run.double_sets {
-            let mut finding = plain("ORD017", Severity::Error, Party::of(trace.ops[*node as usize]));
+            let mut finding = plain("ORD017", Severity::Error, ordered.party(*node));
             finding.counter = Some(CounterId(*counter));
             self.say(finding);
         }
@@ -323,9 +350,65 @@ impl Checker<'_> {
             finding.counter = Some(CounterId(*counter));
             self.say(finding);
         }
+        let races = order.reset_races.iter().any(|(row, reset, _)| apart(*row, *reset));
+        if run.stuck.is_empty() && !races && !self.unknown_resets && !self.tried {
+            self.schedules(ordered, in_loops);
+        }
+        if !in_loops {
+            self.unknown_waits();
+        }
         if self.unknown_resets && !in_loops {
             for (op, _) in self.program.kinds().iter().filter(|(_, kind)| *kind == OpKind::ResetUnknown) {
                 self.say(plain("ORD021", Severity::Note, Party::of(*op)));
+            }
+        }
+    }
+
+    /// What comes of other orders than the one in which everything goes as fast as it can.
+    fn schedules(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
+        let trace = &ordered.trace;
+        let Schedules { hang, double_sets, open } = schedules::schedules(ordered);
+        // One such order is enough.
+        self.tried = hang.is_some() || open.is_some();
+        if let Some((stuck, turns)) = hang {
+            let mut finding = plain("ORD014", Severity::Error, ordered.party(stuck[0]));
+            finding.others = others(ordered, &stuck);
+            finding.turns = turns.into_iter().map(|row| ordered.party(row)).collect();
+            finding.carried = in_loops
+                .then(|| self.innermost(trace.visit(stuck[0])))
+                .flatten()
+                .map(|(block, _)| Carried { block, distance: 0, tag: Tag::Unsync });
+            self.say(finding);
+        }
+        for (row, counter) in double_sets {
+            let mut finding = plain("ORD017", Severity::Error, ordered.party(row).whole());
+            finding.counter = Some(CounterId(counter));
+            self.say(finding);
+        }
+        if let Some((node, counter)) = open {
+            let party = if node == NONE { Party::of(0) } else { ordered.party(node) };
+            let mut finding = plain("ORD021", Severity::Note, party);
+            finding.counter = Some(CounterId(counter));
+            finding.certain = false;
+            self.say(finding);
+        }
+    }
+
+    /// Waits for what is only known at run time may hold for ever.
+    fn unknown_waits(&mut self) {
+        let program = self.program;
+        if !program.waits.iter().any(|wait| wait.need == Need::Unknown) {
+            return;
+        }
+        for op in 0..program.ops.len() as u32 {
+            for (at, wait) in program.waits_of(op).iter().enumerate() {
+                if wait.need == Need::Unknown && program.first_clone(op) == op {
+                    let mut finding = plain("ORD021", Severity::Note, Party::of(op));
+                    finding.wait = Some(WaitFact { index: at as u32, count: None });
+                    finding.counter = Some(wait.counter);
+                    finding.certain = false;
+                    self.say(finding);
+                }
             }
         }
     }
@@ -337,47 +420,6 @@ impl Checker<'_> {
         Some((BlockId(self.loops[*at as usize].blocks.start), *iteration))
     }
 
-    fn pairs(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
-        let Ordered { trace, run, order, .. } = ordered;
-        let limit = self.options.max_pairs;
-        let unordered = conflicts::unordered(trace, run, &order.clocks, self.meeting, limit);
-        self.outcome.cut_off |= unordered.cut_off;
-        if unordered.pairs.is_empty() {
-            return;
-        }
-        let by_queue = ordered.under(Mode { queues: true, hopeful: false });
-        let has_unknown = self.program.waits.iter().any(|wait| wait.need == Need::Unknown);
-        let hopeful = has_unknown.then(|| ordered.under(Mode { queues: false, hopeful: true }));
-        let unknown_from = self.unknown_from(ordered);
-        // A wait that only holds in the first iteration leaves pairs behind the loop unordered too: that is told of
-        // the wait.
-        let bad_waits = in_loops && self.findings.iter().any(|f| matches!(f.code, "ORD008" | "ORD009"));
-        let mut repairs = Repairs::new(ordered);
-        let mut unknown = UnknownWaits::new(ordered);
-        for (earlier, later, overlap) in unordered.pairs {
-            let within = |touch: Touch| !trace.visit(touch.node).iterations.is_empty();
-            if bad_waits && !(within(earlier) && within(later)) {
-                continue;
-            }
-            let streams = trace.streams_of(later.node).0;
-            let rank = run.rank[later.node as usize];
-            let mut queue = by_queue.clocks.precedes(earlier.row, streams, rank);
-            if self.options.assume_queue_order {
-                queue |= self.same_queue(ordered, earlier.row, later.row);
-                if queue {
-                    continue;
-                }
-            }
-            let hoped =
-                hopeful.as_ref().is_some_and(|order| order.clocks.precedes(earlier.row, streams, rank))
-                    || has_unknown
-                        && (unknown.may_order(ordered, earlier.row, later.node)
-                            || unknown.may_order(ordered, later.row, earlier.node));
-            let undecided = hoped || unknown_from.is_some_and(|from| rank >= from);
-            self.pair(ordered, earlier, later, overlap, (queue, undecided, in_loops), &mut repairs);
-        }
-    }
-
     /// The rank from which on no count is known.
     fn unknown_from(&self, ordered: &Ordered<'_>) -> Option<u32> {
         if !self.unknown_resets {
@@ -386,94 +428,6 @@ impl Checker<'_> {
         let is_reset =
             |node: &u32| self.program.kind_of(ordered.trace.ops[*node as usize]) == OpKind::ResetUnknown;
         ordered.run.order.iter().find(|node| is_reset(node)).map(|node| ordered.run.rank[*node as usize])
-    }
-
-    fn same_queue(&self, ordered: &Ordered<'_>, a: u32, b: u32) -> bool {
-        let queue = |row: u32| {
-            let transfer = ordered.party(row).transfer?;
-            Some(self.program.transfers[transfer.index()].queue).filter(|queue| *queue != NONE)
-        };
-        queue(a).is_some() && queue(a) == queue(b)
-    }
-
-    fn pair(
-        &mut self,
-        ordered: &Ordered<'_>,
-        earlier: Touch,
-        later: Touch,
-        overlap: Overlap,
-        (queue, undecided, in_loops): (bool, bool, bool),
-        repairs: &mut Repairs<'_, '_>,
-    ) {
-        let trace = &ordered.trace;
-        let (mut one, mut other) = (earlier, later);
-        let mut carried = None;
-        if in_loops {
-            let (a, b) = (trace.visit(earlier.node), trace.visit(later.node));
-            carried = self.carried(a, b);
-            if carried.is_some_and(|(_, distance)| distance < 0) {
-                (one, other) = (other, one);
-            }
-        }
-        let distance = carried.map(|(block, distance)| (block, distance.unsigned_abs() as u32));
-        // Whether this was told without loops, should it have been unordered there.
-        let in_first = in_loops
-            && distance.is_none_or(|(_, distance)| distance == 0)
-            && trace.visit(earlier.node).iterations.iter().all(|(_, iteration)| *iteration == 0);
-        // Document order; in loops the order of iterations.
-        if distance.is_none_or(|(_, distance)| distance == 0)
-            && ordered.party(other.row) < ordered.party(one.row)
-        {
-            (one, other) = (other, one);
-        }
-        let (first, second) = (ordered.touch(one), ordered.touch(other));
-        let (a, b) = (access_of(trace, one), access_of(trace, other));
-        let value = |party: Party| self.program.value_of(party.op.0);
-        let same_value = value(first) != 0
-            && value(first) == value(second)
-            && a.bytes == b.bytes
-            && !a.effect.reads
-            && !b.effect.reads;
-        let certain = overlap == Overlap::Yes && !undecided;
-        for kind in Hazard::between(a.effect, b.effect) {
-            let plain_key: PairKey = (kind, first.whole(), second.whole(), None);
-            let key: PairKey = (kind, first.whole(), second.whole(), distance.map(|(block, d)| (block.0, d)));
-            if (in_first || in_loops && distance.is_none()) && self.pairs.contains_key(&plain_key) {
-                continue;
-            }
-            let spread = distance.is_some_and(|(_, distance)| distance > 0);
-            let (code, severity) = match () {
-                () if same_value => ("ORD024", Severity::Note),
-                () if !certain => ("ORD003", Severity::Warning),
-                () if queue && spread && kind == Hazard::Raw => ("ORD012", Severity::Warning),
-                () if queue => ("ORD002", Severity::Warning),
-                () if self.on_two_cores(first, second) => ("ORD020", Severity::Error),
-                () if !spread => ("ORD001", Severity::Error),
-                () if kind == Hazard::Raw => ("ORD010", Severity::Error),
-                () => ("ORD013", Severity::Error),
-            };
-            let tag = if queue { Tag::QueueOrderOnly } else { Tag::Unsync };
-            let finding = Finding {
-                kind: Some(kind),
-                second: Some(second),
-                overlap: Some(self.common(a.bytes.index(), b.bytes.index())),
-                certain,
-                carried: distance.map(|(block, distance)| Carried { block, distance, tag }),
-                repair: (code != "ORD024").then(|| repairs.of(one.row, other.row)),
-                ..plain(code, severity, first)
-            };
-            // Of several meetings of two operations the worst is told: a certain one before a possible one, one that
-            // nothing orders before one that a queue does.
-            let weight = |finding: &Finding| (finding.certain, finding.severity);
-            match self.pairs.get(&key) {
-                Some(at) if weight(&self.findings[*at]) < weight(&finding) => self.findings[*at] = finding,
-                Some(_) => {}
-                None => {
-                    self.pairs.insert(key, self.findings.len());
-                    self.findings.push(finding);
-                }
-            }
-        }
     }
 
     /// The loop that two visits are in at different iterations, and how far apart; or the innermost one around both.
@@ -491,36 +445,6 @@ impl Checker<'_> {
             inner = Some((block, 0));
         }
         inner
-    }
-
-    /// Pairs of one stream that nothing orders but their stream, other than accumulation (ORD026).
-    fn program_order(&mut self, ordered: &Ordered<'_>) {
-        let Ordered { trace, run, order, .. } = ordered;
-        let clocks = Clocks::without_program_order(trace, run, &order.edges);
-        let unordered = conflicts::unordered(trace, run, &clocks, self.meeting, self.options.max_pairs);
-        self.outcome.cut_off |= unordered.cut_off;
-        for (one, other, overlap) in unordered.pairs {
-            let (streams, rank) = (trace.streams_of(other.node), run.rank[other.node as usize]);
-            let same = streams.single().is_some() && streams == trace.streams_of(one.node);
-            let known = order.clocks.precedes(one.row, streams.0, rank);
-            let (a, b) = (access_of(trace, one), access_of(trace, other));
-            let accumulation = a.effect.group.is_some() && b.effect.group.is_some();
-            if !same || !known || accumulation || overlap != Overlap::Yes {
-                continue;
-            }
-            let (first, second) = (ordered.touch(one), ordered.touch(other));
-            for kind in Hazard::between(a.effect, b.effect) {
-                let key: PairKey = (kind, first.whole(), second.whole(), Some((NONE, NONE)));
-                if self.pairs.insert(key, self.findings.len()).is_none() {
-                    self.findings.push(Finding {
-                        kind: Some(kind),
-                        second: Some(second),
-                        overlap: Some(self.common(a.bytes.index(), b.bytes.index())),
-                        ..plain("ORD026", Severity::Note, first)
-                    });
-                }
-            }
-        }
     }
 
     /// Whether two operations are of different cores.
@@ -547,7 +471,7 @@ impl Checker<'_> {
         let Ordered { trace, run, order, .. } = ordered;
         let mut classes: HashMap<(Hazard, Party, Party), Option<Tag>> = HashMap::new();
         let mut same_value: HashSet<(Hazard, Party, Party)> = HashSet::new();
-        conflicts::all_pairs(trace, run, self.meeting, |earlier, later, overlap| {
+        conflicts::all_pairs(trace, run, self.meeting, self.loops, |earlier, later, overlap| {
             let (streams, rank) = (trace.streams_of(later.node).0, run.rank[later.node as usize]);
             let tag = if order.clocks.precedes(earlier.row, streams, rank) {
                 Tag::Ok
@@ -561,6 +485,9 @@ impl Checker<'_> {
                 (one, other) = (other, one);
             }
             let (first, second) = (ordered.party(one.row), ordered.party(other.row));
+            if first == second {
+                return;
+            }
             let (a, b) = (access_of(trace, one), access_of(trace, other));
             let tag = (overlap == Overlap::Yes || tag == Tag::Ok).then_some(tag);
             let value = |party: Party| self.program.value_of(party.op.0);
@@ -593,6 +520,7 @@ impl Checker<'_> {
         let clocks = Clocks::whole(trace, run, &order.edges);
         let precedes =
             |row: u32, node: u32| clocks.precedes(row, trace.streams_of(node).0, run.rank[node as usize]);
+        let mut strict: Option<Clocks> = None;
         let shrinking = logs.shrinking();
         let some_shrink = shrinking.contains(&true);
         let kept = self.kept.get_or_insert_default();
@@ -608,8 +536,16 @@ impl Checker<'_> {
                 }
                 bound.insert((node, edge.wait));
                 // A wait for the own stream is what the compiler does not trust program order with.
-                let own = edge.row < trace.len() as u32 && trace.streams_of(edge.row).0 & streams.0 != 0;
                 let rank = run.rank[node as usize];
+                let own = ordered
+                    .node_of_edge(edge.row)
+                    .is_some_and(|of| trace.streams_of(of).0 & streams.0 != 0)
+                    && {
+                        // Unless an earlier operation has waited for it already.
+                        let clocks = strict
+                            .get_or_insert_with(|| Clocks::without_program_order(trace, run, &order.edges));
+                        !streams.iter().any(|stream| clocks.first(edge.row, stream) < rank)
+                    };
                 let before = streams.iter().any(|stream| clocks.first(edge.row, stream) < rank);
                 let other = edges.iter().any(|other| {
                     other.wait != edge.wait
@@ -619,7 +555,7 @@ impl Checker<'_> {
                         && precedes(edge.row, ordered.node_of(other.row))
                 });
                 if own || !(before || other) {
-                    kept.insert((trace.ops[node as usize], edge.wait));
+                    kept.insert((ordered.party(node).op.0, edge.wait));
                 }
             }
             let op = trace.ops[node as usize];
@@ -630,16 +566,25 @@ impl Checker<'_> {
                 let vague =
                     shrinking[wait.counter.index()] || some_shrink && order.vague.contains(&(node, at));
                 if !bound.remove(&(node, at)) || vague {
-                    kept.insert((op, at));
+                    kept.insert((self.program.first_clone(op), at));
                 }
             }
         }
-        for op in run.stuck.iter().map(|node| trace.ops[*node as usize]) {
+        for op in run.stuck.iter().map(|node| ordered.party(*node).op.0) {
             for at in 0..self.program.waits_of(op).len() as u32 {
                 kept.insert((op, at));
             }
         }
     }
+}
+
+/// The operations of nodes behind the first, each once.
+fn others(ordered: &Ordered<'_>, nodes: &[u32]) -> Vec<OpId> {
+    let mut ops: Vec<OpId> = nodes.iter().map(|node| ordered.party(*node).op).collect();
+    let first = ops.remove(0);
+    ops.dedup();
+    ops.retain(|op| *op != first);
+    ops
 }
 
 /// A finding about one operation.
@@ -657,5 +602,6 @@ fn plain(code: &'static str, severity: Severity, first: Party) -> Finding {
         counter: None,
         repair: None,
         others: Vec::new(),
+        turns: Vec::new(),
     }
 }

@@ -162,7 +162,7 @@ static CODES: [CodeInfo; 27] = [
         "ORD014",
         Error,
         "deadlock",
-        "The heads of all streams that are left wait for counts that can never be reached.",
+        "The heads of all streams that are left wait for counts that can never be reached: always, or when some are faster than others.",
         "The device hangs until a timeout.",
         "Check the counts of the waits that are named, and who should bring them.",
         "DVE a waits for Pool b, and Pool b for DVE a",
@@ -224,10 +224,10 @@ static CODES: [CodeInfo; 27] = [
     code(
         "ORD021",
         Note,
-        "reset of unknown semaphores",
-        "A reset names no semaphores, so no count after it is known.",
-        "Pairs that only such counts could order are reported as ORD003.",
-        "Name the semaphores in sema_group.",
+        "order that cannot be decided",
+        "A reset names no semaphores, so no count after it is known; a wait is for a value that is only known at run time; a loop makes a count smaller that it waits for; an instruction of all engines counts once for each; or who is faster decides a count, and there are too many orders to try.",
+        "Pairs that only such counts could order are reported as ORD003, and whether everything runs to its end is open.",
+        "Name the semaphores in sema_group; let waits order everything that takes from a semaphore or sets an event.",
         "GroupResetSemaphores without sema_group",
     ),
     code(

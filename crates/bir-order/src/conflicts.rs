@@ -10,6 +10,8 @@ use smallvec::SmallVec;
 
 use crate::cells::Cells;
 use crate::clocks::Clocks;
+use crate::loops::{Loop, Visit};
+use crate::moves::Walk;
 use crate::program::{Access, Program, Streams};
 use crate::trace::{Run, Trace};
 
@@ -38,13 +40,14 @@ pub(crate) fn unordered(
     run: &Run,
     clocks: &Clocks,
     cells: &Cells,
+    loops: &[Loop],
     limit: usize,
 ) -> Unordered {
     let failing = failing(trace, run, clocks, cells);
     if failing.is_empty() {
         return Unordered::default();
     }
-    enumerate(trace, run, clocks, cells, &failing, limit)
+    enumerate(trace, run, clocks, (cells, loops), &failing, limit)
 }
 
 #[derive(Clone, Copy)]
@@ -133,13 +136,13 @@ fn enumerate(
     trace: &Trace<'_>,
     run: &Run,
     clocks: &Clocks,
-    cells: &Cells,
+    (cells, loops): (&Cells, &[Loop]),
     failing: &HashSet<u32>,
     limit: usize,
 ) -> Unordered {
     let mut lanes = lanes(trace, run, cells, failing);
     let mut found: HashSet<(Touch, Touch)> = HashSet::new();
-    let mut overlaps = Overlaps::new(trace);
+    let mut overlaps = Overlaps::new(trace, loops, true);
     let mut result = Unordered::default();
     let mut touches: Vec<Touch> = Vec::new();
     each_touch(trace, run, |touch, access| {
@@ -164,7 +167,7 @@ fn enumerate(
                 {
                     return true;
                 }
-                let overlap = overlaps.of(access_of(trace, other), access);
+                let overlap = overlaps.of(trace, other, touch);
                 if overlap != Overlap::No {
                     if result.pairs.len() >= limit {
                         result.cut_off = true;
@@ -199,20 +202,42 @@ fn enumerate(
 }
 
 /// Exact overlap of sets of bytes, each two looked at once.
-struct Overlaps<'p> {
-    program: &'p Program,
+struct Overlaps<'a> {
+    program: &'a Program,
+    visits: &'a [Visit],
+    walk: Walk<'a>,
     known: HashMap<(u32, u32), Overlap>,
+    /// Where one moves: the sets and the visits.
+    moving: HashMap<[(u32, u32); 2], Overlap>,
 }
 
-impl<'p> Overlaps<'p> {
-    fn new(trace: &Trace<'p>) -> Overlaps<'p> {
-        Overlaps { program: trace.program, known: HashMap::new() }
+impl<'a> Overlaps<'a> {
+    fn new(trace: &'a Trace<'_>, loops: &'a [Loop], seeks: bool) -> Overlaps<'a> {
+        let walk = Walk::new(trace.program, loops, &trace.visits, seeks);
+        let (program, visits) = (trace.program, &trace.visits[..]);
+        Overlaps { program, visits, walk, known: HashMap::new(), moving: HashMap::new() }
     }
 
-    fn of(&mut self, a: Access, b: Access) -> Overlap {
-        let (a, b) = (a.bytes.0.min(b.bytes.0), a.bytes.0.max(b.bytes.0));
+    fn of(&mut self, trace: &Trace<'_>, one: Touch, other: Touch) -> Overlap {
+        let (a, b) = (access_of(trace, one).bytes, access_of(trace, other).bytes);
         let bytes = &self.program.bytes;
-        *self.known.entry((a, b)).or_insert_with(|| bytes[a as usize].overlap(&bytes[b as usize]))
+        if self.program.moves.is_empty()
+            || bytes[a.index()].moves.is_none() && bytes[b.index()].moves.is_none()
+        {
+            let (a, b) = (a.0.min(b.0), a.0.max(b.0));
+            let known = self.known.entry((a, b));
+            return *known.or_insert_with(|| bytes[a as usize].overlap(&bytes[b as usize]));
+        }
+        let (first, second) = (trace.visit_at(one.node), trace.visit_at(other.node));
+        let ((a, first), (b, second)) =
+            if first <= second { ((a, first), (b, second)) } else { ((b, second), (a, first)) };
+        let key = [(a.0, first as u32), (b.0, second as u32)];
+        if let Some(known) = self.moving.get(&key) {
+            return *known;
+        }
+        let answer = self.walk.overlap((a, &self.visits[first]), (b, &self.visits[second]));
+        self.moving.insert(key, answer);
+        answer
     }
 }
 
@@ -221,17 +246,18 @@ pub(crate) fn all_pairs(
     trace: &Trace<'_>,
     run: &Run,
     cells: &Cells,
+    loops: &[Loop],
     mut each: impl FnMut(Touch, Touch, Overlap),
 ) {
     let mut seen: Vec<Vec<(Touch, bool)>> = vec![Vec::new(); cells.count];
-    let mut overlaps = Overlaps::new(trace);
+    let mut overlaps = Overlaps::new(trace, loops, false);
     let mut partners: HashSet<Touch> = HashSet::new();
     each_touch(trace, run, |touch, access| {
         partners.clear();
         for cell in cells.of(access.bytes.index()) {
             for (other, wrote) in &seen[*cell as usize] {
                 if other.row != touch.row && (access.effect.writes || *wrote) && partners.insert(*other) {
-                    let overlap = overlaps.of(access_of(trace, *other), access);
+                    let overlap = overlaps.of(trace, *other, touch);
                     if overlap != Overlap::No {
                         each(*other, touch, overlap);
                     }

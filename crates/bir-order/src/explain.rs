@@ -21,6 +21,18 @@ pub enum Step {
     Drain,
 }
 
+impl Step {
+    /// In words that stand between two operations. `counter`: what a counter is called.
+    pub fn how(self, counter: impl FnOnce(CounterId) -> String) -> String {
+        match self {
+            Step::Stream => "is followed on its engine by".to_owned(),
+            Step::Transfer => "starts".to_owned(),
+            Step::Wait(of) => format!("brings {}, for which waits", counter(of)),
+            Step::Drain => "is waited for by the drain".to_owned(),
+        }
+    }
+}
+
 /// An answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Explanation {
@@ -67,7 +79,16 @@ pub fn explain(program: &Program, _options: &Options, first: Party, second: Part
         }
         None => from,
     };
-    if !ordered.precedes(row, to) {
+    // Of an instruction of all engines, what each of them runs.
+    let nodes = |party: Party, node: u32| {
+        let clones = program.clones_of(party.op.0);
+        let first = clones.start;
+        clones.map(move |op| node + (op - first))
+    };
+    let mut ways = nodes(first, from).flat_map(|from| nodes(second, to).map(move |to| (from, to)));
+    let missing = ways.find(|(one, to)| !ordered.precedes(if row == from { *one } else { row }, *to));
+    if let Some((one, to)) = missing {
+        let row = if row == from { one } else { row };
         let known_at =
             trace.streams_of(to).iter().map(|stream| ordered.order.clocks.first(row, stream)).min();
         let known_at = known_at.filter(|rank| *rank != NONE).map(|rank| ordered.run.order[rank as usize]);

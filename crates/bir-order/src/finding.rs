@@ -34,6 +34,8 @@ pub struct Finding {
     pub repair: Option<Repair>,
     /// Other operations that belong to it.
     pub others: Vec<OpId>,
+    /// Of a deadlock that depends on who is faster: what is complete before, in an order that ends in it.
+    pub turns: Vec<Party>,
 }
 
 /// Who takes part in a finding.

@@ -14,8 +14,10 @@ mod explain;
 mod finding;
 mod logs;
 mod loops;
+mod moves;
 mod packed;
 pub mod program;
+mod schedules;
 mod trace;
 
 pub use check::{ClassedPair, Options, Outcome, RedundantWait, Verdict, check};

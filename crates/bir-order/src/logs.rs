@@ -79,7 +79,7 @@ impl Logs {
         self.iter(counter).collect()
     }
 
-    fn iter(&self, counter: usize) -> impl Iterator<Item = Event> {
+    pub(crate) fn iter(&self, counter: usize) -> impl Iterator<Item = Event> {
         let events = &self.events[self.starts[counter] as usize..self.starts[counter + 1] as usize];
         events.iter().map(|event| {
             let low = event.value & (LARGE - 1);
@@ -92,6 +92,17 @@ impl Logs {
                 value,
                 kind: kinds[(event.value >> KIND_SHIFT) as usize],
             }
+        })
+    }
+
+    /// Whether the count of a counter may become smaller within an epoch, or leave what a semaphore holds.
+    pub(crate) fn may_shrink(&self, counter: usize) -> bool {
+        let mut sum = 0i64;
+        self.iter(counter).any(|event| {
+            if matches!(event.kind, EventKind::Add | EventKind::Start) {
+                sum = sum.saturating_add(event.value.saturating_abs());
+            }
+            event.kind == EventKind::Sub || sum > i64::from(i32::MAX)
         })
     }
 

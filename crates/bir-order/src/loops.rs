@@ -5,8 +5,10 @@
 
 use std::ops::Range;
 
+use hashbrown::HashMap;
 use smallvec::SmallVec;
 
+use crate::moves;
 use crate::program::Program;
 
 /// A loop: blocks that stand together.
@@ -15,6 +17,10 @@ pub(crate) struct Loop {
     pub(crate) blocks: Range<u32>,
     /// How many loops are around it.
     pub(crate) depth: u32,
+    /// How often it runs, when that is known.
+    pub(crate) trips: Option<u64>,
+    /// How many iterations later an access that moves may touch the same bytes.
+    pub(crate) reach: u32,
 }
 
 /// One time that a block is run.
@@ -57,7 +63,19 @@ pub(crate) fn loops(program: &Program) -> Vec<Loop> {
         let inner = &regions[at];
         regions[..at].iter().filter(|outer| outer.start <= inner.start && inner.end <= outer.end).count()
     };
-    (0..regions.len()).map(|at| Loop { blocks: regions[at].clone(), depth: depth(at) as u32 }).collect()
+    let known: HashMap<&Range<u32>, u64> = program.trips.iter().map(|(of, trips)| (of, *trips)).collect();
+    let found = regions.iter().enumerate().map(|(at, blocks)| Loop {
+        blocks: blocks.clone(),
+        depth: depth(at) as u32,
+        trips: known.get(blocks).copied(),
+        reach: 0,
+    });
+    let mut found: Vec<Loop> = found.collect();
+    if !program.moves.is_empty() {
+        let reaches = moves::reaches(program, &found);
+        found.iter_mut().zip(reaches).for_each(|(of, reach)| of.reach = reach);
+    }
+    found
 }
 
 /// The walks that go through every block once, in document order: several when branches skip blocks.
@@ -89,19 +107,30 @@ pub(crate) fn unrolled(program: &Program, loops: &[Loop], path: &[Visit], only: 
     }
     copies.reverse();
     let mut visits = Vec::new();
-    let context = Unroll { loops, copies: &copies, taken: &taken, only };
+    let context = Unroll { program, loops, copies: &copies, taken: &taken, only, all };
     context.walk(0, 0..program.blocks.len() as u32, &mut SmallVec::new(), &mut visits);
     visits
 }
 
 struct Unroll<'a> {
+    program: &'a Program,
     loops: &'a [Loop],
     copies: &'a [u32],
     taken: &'a [u32],
     only: Option<usize>,
+    /// Operations of the program, and some more of a small one.
+    all: u64,
 }
 
 impl Unroll<'_> {
+    /// Whether a loop can be walked as often as its accesses need.
+    fn fits(&self, of: &Loop) -> bool {
+        let blocks = &self.program.blocks[of.blocks.start as usize..of.blocks.end as usize];
+        let size: u64 = blocks.iter().map(|block| u64::from(block.ops.end - block.ops.start)).sum();
+        let around = 3u64.saturating_pow(of.depth);
+        size.saturating_mul(around).saturating_mul(u64::from(of.reach) + 1) <= MAX_GROWTH * self.all
+    }
+
     fn walk(
         &self,
         from: usize,
@@ -126,6 +155,10 @@ impl Unroll<'_> {
                         only.start < inner.blocks.end && inner.blocks.start < only.end
                     });
                     let copies = if wanted { self.copies[inner.depth as usize] } else { 1 };
+                    // As far as what moves comes around, as long as that is not too much.
+                    let further =
+                        if wanted && self.fits(inner) { copies.max(inner.reach + 1) } else { copies };
+                    let copies = inner.trips.map_or(copies, |trips| trips.min(further.into()) as u32);
                     for iteration in 0..copies {
                         iterations.push((next as u32, iteration));
                         self.walk(next + 1, inner.blocks.clone(), iterations, visits);

@@ -51,6 +51,8 @@ ids! {
     QueueId;
     /// A name of an operation or a transfer, as waits use it. Names may repeat.
     NameId;
+    /// A way in which a set of bytes moves with loops.
+    MovesId;
 }
 
 /// A set of streams.
@@ -98,6 +100,17 @@ pub struct Bytes {
     pub exact: bool,
     /// Sets with different values are only possible aliases of each other.
     pub alias: Option<u32>,
+    /// Which part of the set is touched in each iteration of the loops around: the set itself is all that is swept.
+    pub moves: Option<MovesId>,
+}
+
+/// Parts of a set of bytes by iteration.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Moves {
+    /// The first block of each loop, outermost first, and how often it runs.
+    pub(crate) loops: SmallVec<[(BlockId, u32); 2]>,
+    /// The part in each iteration, those of the innermost loop together.
+    pub(crate) parts: Vec<u32>,
 }
 
 impl Bytes {
@@ -316,7 +329,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// let sb = program.add_space();
 /// let bytes = ByteLattice::run(0, 64).unwrap();
 /// let piece = Piece { partitions: Partitions(0xf), bytes };
-/// let tile = program.bytes(Bytes { space: sb, pieces: [piece].into_iter().collect(), exact: true, alias: None });
+/// let tile = program.bytes(Bytes { space: sb, pieces: [piece].into_iter().collect(), exact: true, alias: None, moves: None });
 /// let block = program.begin_block(0);
 /// for stream in [dve, pool] {
 ///     let access = Access { bytes: tile, effect: Effect::WRITE };
@@ -345,6 +358,10 @@ pub struct Program {
     /// What is not plain, and values that operations have in common, in order.
     kinds: Vec<(u32, OpKind)>,
     values: Vec<(u32, u32)>,
+    /// Operations that are one instruction on several streams: the first, and the one behind the last. In order.
+    clones: Vec<(u32, u32)>,
+    /// How often runs of blocks are known to run.
+    pub(crate) trips: Vec<(Range<u32>, u64)>,
     pub(crate) waits: Waits,
     pub(crate) updates: Updates,
     pub(crate) transfer_updates: Updates,
@@ -353,6 +370,11 @@ pub struct Program {
     pub(crate) resets: Vec<CounterId>,
     pub(crate) bytes: Vec<Bytes>,
     bytes_of: HashMap<Bytes, BytesId>,
+    pub(crate) moves: Vec<Moves>,
+    moves_of: HashMap<Moves, MovesId>,
+    /// What [`Moves`] has parts of.
+    pub(crate) parts: Vec<Bytes>,
+    parts_of: HashMap<Bytes, u32>,
     pub(crate) spaces: u32,
     pub(crate) counters: u32,
     pub(crate) queues: u32,
@@ -420,6 +442,30 @@ impl Program {
         id
     }
 
+    /// A way to move through loops: the first block of each and how often it runs, outermost first, and the bytes in each
+    /// iteration, those of the innermost loop together.
+    ///
+    /// # Panics
+    /// When there is not one set for each iteration.
+    pub fn moves(&mut self, loops: &[(BlockId, u32)], parts: impl IntoIterator<Item = Bytes>) -> MovesId {
+        let parts: Vec<u32> = parts
+            .into_iter()
+            .map(|bytes| {
+                *self.parts_of.entry(bytes).or_insert_with_key(|bytes| {
+                    self.parts.push(bytes.clone());
+                    self.parts.len() as u32 - 1
+                })
+            })
+            .collect();
+        let trips: u32 = loops.iter().map(|(_, trips)| trips).product();
+        assert_eq!(parts.len(), trips as usize, "one set for each iteration");
+        let moves = Moves { loops: loops.iter().copied().collect(), parts };
+        *self.moves_of.entry(moves).or_insert_with_key(|moves| {
+            self.moves.push(moves.clone());
+            MovesId(self.moves.len() as u32 - 1)
+        })
+    }
+
     /// Begins a block of a core. Blocks of one core stand together.
     pub fn begin_block(&mut self, core: u16) -> BlockId {
         let at = self.ops.len() as u32;
@@ -475,6 +521,41 @@ impl Program {
         OpId(at)
     }
 
+    /// Adds an operation that several streams run, each for itself: none waits for the others. Gives the first.
+    pub fn push_each(&mut self, op: &NewOp<'_>) -> OpId {
+        let first = self.ops.len() as u32;
+        for stream in op.streams.iter() {
+            self.push(&NewOp { streams: Streams(1 << stream), ..*op });
+        }
+        if self.ops.len() as u32 > first + 1 {
+            self.clones.push((first, self.ops.len() as u32));
+        }
+        OpId(first)
+    }
+
+    /// The operations that are one instruction with this one, itself among them.
+    pub(crate) fn clones_of(&self, op: u32) -> Range<u32> {
+        let after = self.clones.partition_point(|(first, _)| *first <= op);
+        let of = after.checked_sub(1).map(|at| self.clones[at]).filter(|(_, end)| op < *end);
+        of.map_or(op..op + 1, |(first, end)| first..end)
+    }
+
+    /// The first of the operations that are one instruction with this one.
+    pub(crate) fn first_clone(&self, op: u32) -> u32 {
+        if self.clones.is_empty() { op } else { self.clones_of(op).start }
+    }
+
+    /// Number of operations, those of [`Program::push_each`] counted once.
+    pub fn instruction_count(&self) -> usize {
+        let more: u32 = self.clones.iter().map(|(first, end)| end - first - 1).sum();
+        self.ops.len() - more as usize
+    }
+
+    /// Says how often a loop runs: its blocks from the first to the last.
+    pub fn set_trips(&mut self, first: BlockId, last: BlockId, trips: u64) {
+        self.trips.push((first.0..last.0 + 1, trips));
+    }
+
     /// Adds a transfer that the last operation starts.
     pub fn push_transfer(&mut self, transfer: &NewTransfer<'_>) -> TransferId {
         self.transfers.push(Transfer {
@@ -502,6 +583,8 @@ impl Program {
     /// Gives back what only filling needs.
     pub fn finish(&mut self) {
         self.bytes_of = HashMap::new();
+        self.moves_of = HashMap::new();
+        self.parts_of = HashMap::new();
         self.ops.shrink_to_fit();
         self.transfers.shrink_to_fit();
         self.waits.shrink_to_fit();
@@ -509,6 +592,17 @@ impl Program {
         self.transfer_updates.shrink_to_fit();
         self.accesses.finish();
         self.transfer_accesses.finish();
+    }
+
+    /// Whether anything waits for or updates a semaphore or event.
+    pub fn is_synchronised(&self) -> bool {
+        self.waits.len() + self.updates.len() + self.transfer_updates.len() > 0
+    }
+
+    /// Whether several streams have operations of their own.
+    pub fn is_parallel(&self) -> bool {
+        let mut streams = self.ops.iter().filter_map(|op| op.streams.single());
+        streams.next().is_some_and(|first| streams.any(|stream| stream != first))
     }
 
     /// Number of operations.

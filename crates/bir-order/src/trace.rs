@@ -87,9 +87,14 @@ impl<'p> Trace<'p> {
         self.ops.len()
     }
 
+    /// The place among the visits of the one that a node belongs to.
+    pub(crate) fn visit_at(&self, node: u32) -> usize {
+        self.starts.partition_point(|start| *start <= node) - 1
+    }
+
     /// The visit that a node belongs to.
     pub(crate) fn visit(&self, node: u32) -> &Visit {
-        &self.visits[self.starts.partition_point(|start| *start <= node) - 1]
+        &self.visits[self.visit_at(node)]
     }
 
     /// Streams from the first to the last that has nodes, one at least.
@@ -302,6 +307,8 @@ impl State<'_, '_> {
     }
 
     fn set(&mut self, counter: u32, count: i64) {
+        // A semaphore holds 32 bits with a sign, and goes around. spec: ordering 1.4
+        let count = i64::from(count as i32);
         let grows = count > self.counts[counter as usize];
         self.counts[counter as usize] = count;
         if !grows {

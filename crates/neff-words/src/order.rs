@@ -378,7 +378,8 @@ impl<'a> Fill<'a> {
             }
         };
         let pieces = touch.pieces.iter().cloned().collect();
-        let bytes = self.out.bytes(ord::Bytes { space, pieces, exact: touch.exact, alias: None });
+        let bytes =
+            self.out.bytes(ord::Bytes { space, pieces, exact: touch.exact, alias: None, moves: None });
         let effect = match touch.effect {
             Effect::Read => ord::Effect::READ,
             Effect::Write => ord::Effect::WRITE,

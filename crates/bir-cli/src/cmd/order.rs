@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use bir::Module;
 use bir::diag::{Diagnostic, DisplayNames, NamedPlace, Place, Severity};
 use bir_json::{ReadOptions, Unresolved};
-use bir_order::bir_module::{Checked, Line, Said, check_modules};
-use bir_order::{Explanation, Options, Party, Step, Tag, Verdict, codes, explain};
+use bir_order::bir_module::{Checked, Line, Said, Told, check_modules};
+use bir_order::{Explanation, Options, Party, Tag, Verdict, codes, explain};
 use serde::Serialize;
 use serde_json::json;
 
@@ -95,9 +95,9 @@ struct Summary {
 }
 
 /// The inputs of one program, and what was found in it.
-struct Group {
+struct Group<'m> {
     inputs: Range<usize>,
-    checks: Checks,
+    checks: Checks<'m>,
 }
 
 impl Opts {
@@ -134,20 +134,18 @@ impl Opts {
         let max = findings::most(self.max, context.form());
         self.output.create()?.write_as(context, |sink| {
             let mut all = Vec::new();
-            for Group { inputs: range, checks } in &mut groups {
+            for Group { inputs: range, checks } in &groups {
                 let sources = Sources::new(&inputs[range.clone()], &loaded[range.clone()]);
                 match context.form() {
                     Form::Text => {
                         let file = (inputs.len() > 1 && !self.cores).then(|| &*inputs[range.start].name);
                         checks.text(sink, &sources, file, max, context)?;
                     }
-                    Form::Json => {
-                        checks.said.truncate(max);
-                        checks.json(sink, &sources)?;
-                    }
+                    Form::Json => checks.json(sink, &sources, max)?,
                     Form::Sarif => {
+                        let entries = &checks.entries[..checks.entries.len().min(max)];
                         let findings: Vec<Diagnostic> =
-                            checks.said.iter().take(max).map(|s| s.diagnostic.clone()).collect();
+                            entries.iter().map(|entry| checks.say(entry).diagnostic).collect();
                         all.extend(sources.show(&findings));
                     }
                 }
@@ -158,6 +156,7 @@ impl Opts {
             }
         })?;
         // The program ends here: giving back large modules piece by piece would only take time.
+        std::mem::forget(groups);
         std::mem::forget(loaded);
         Ok(if self.explain.is_some() { Status::Clean } else { status })
     }
@@ -171,13 +170,7 @@ impl Opts {
             )));
         }
         let request = Request {
-            options: Options {
-                assume_queue_order: self.assume_queue_order,
-                strict: self.strict,
-                all: self.all,
-                redundant: self.redundant,
-                ..Options::default()
-            },
+            options: self.options(context),
             deny: &self.deny,
             explain: self.explain.as_deref().and_then(|names| Some((&**names.first()?, &**names.get(1)?))),
             max: findings::most(self.max, context.form()),
@@ -203,28 +196,29 @@ impl Opts {
         Ok(status)
     }
 
-    fn check(&self, files: &str, modules: &[&Module], context: &Context) -> Result<Checks> {
-        let _progress = context.progress(format!("checking {files}"));
-        let options = Options {
+    fn options(&self, context: &Context) -> Options {
+        Options {
             assume_queue_order: self.assume_queue_order,
             strict: self.strict,
             all: self.all,
             redundant: self.redundant,
+            // What is not shown is only counted; any pair can be asked about.
+            max_told: match self.explain {
+                Some(_) => usize::MAX,
+                None => findings::most(self.max, context.form()),
+            },
             ..Options::default()
-        };
-        let checked = check_modules(modules, &options)
+        }
+    }
+
+    fn check<'m>(&self, files: &str, modules: &[&'m Module], context: &Context) -> Result<Checks<'m>> {
+        let _progress = context.progress(format!("checking {files}"));
+        let checked = check_modules(modules, &self.options(context))
             .map_err(|error| Fault::new(format!("cannot check {files}: {error}")))?;
         let names: Vec<DisplayNames> = modules.iter().map(|module| DisplayNames::of(module)).collect();
         if let Some([one, other]) = self.explain.as_deref() {
             return self.explained(modules, &checked, &names, one, other);
         }
-        let mut result = Checks {
-            verdict: Verdict::Clean,
-            said: Vec::new(),
-            pairs: Vec::new(),
-            summary: None,
-            explanation: None,
-        };
         let mut summary = Summary {
             verdict: "",
             instructions: 0,
@@ -235,59 +229,78 @@ impl Opts {
             pairs: self.all.then_some(0),
             ordered: self.all.then_some(0),
         };
-        for checked in &checked {
-            let mut said = checked.said(&names);
-            for Said { line, diagnostic, .. } in &mut said {
-                let is_denied = |deny: &String| {
-                    deny == "warnings" && line.severity == Severity::Warning || *deny == line.code
-                };
-                if self.deny.iter().any(is_denied) {
-                    line.severity = Severity::Error;
-                    diagnostic.severity = Severity::Error;
-                }
-                summary.unordered += usize::from(line.code == "ORD001");
-                summary.queue_order += usize::from(matches!(line.code, "ORD002" | "ORD012"));
-                *summary.by_code.entry(line.code.to_owned()).or_default() += 1;
+        let mut entries = Vec::new();
+        let mut verdict = Verdict::Clean;
+        let mut untold = 0;
+        for (at, checked) in checked.iter().enumerate() {
+            let (program, outcome) = (&checked.program.program, &checked.outcome);
+            let told = checked.told();
+            for told in &told {
+                *summary.by_code.entry(told.code.to_owned()).or_default() += 1;
             }
-            let has_error = said.iter().any(|said| said.line.severity == Severity::Error);
-            result.verdict = match (result.verdict, checked.verdict()) {
+            for (code, count) in &outcome.untold {
+                *summary.by_code.entry((*code).to_owned()).or_default() += count;
+                untold += count;
+            }
+            let is_error =
+                |told: &Told| told.severity == Severity::Error || self.denies(told.code, told.severity);
+            let has_error = told.iter().any(is_error)
+                || outcome.untold.keys().any(|code| self.denies(code, severity_of(code)));
+            verdict = match (verdict, checked.verdict()) {
                 (Verdict::Findings, _) => Verdict::Findings,
                 _ if has_error => Verdict::Findings,
                 (Verdict::Undecided, _) | (_, Verdict::Undecided) => Verdict::Undecided,
                 (_, verdict) => verdict,
             };
-            result.said.extend(said);
-            summary.instructions += checked.program.program.len();
-            summary.accesses += checked.program.program.access_count();
-            let classed = &checked.outcome.pairs;
-            result.pairs.extend(classed.iter().map(|pair| checked.say_pair(pair, &names)));
-            summary.pairs = summary.pairs.map(|count| count + classed.len());
-            let ordered = classed.iter().filter(|pair| pair.tag == Some(Tag::Ok)).count();
+            entries.extend(told.into_iter().map(|told| (at, Entry::Finding(told))));
+            entries.extend((0..outcome.redundant.len()).map(|wait| (at, Entry::Redundant(wait))));
+            summary.instructions += program.instruction_count();
+            summary.accesses += program.access_count();
+            let ordered = outcome.pairs.iter().filter(|pair| pair.tag == Some(Tag::Ok)).count();
+            summary.pairs = summary.pairs.map(|count| count + outcome.pairs.len());
             summary.ordered = summary.ordered.map(|count| count + ordered);
-            let redundant = checked.outcome.redundant.iter();
-            result.said.extend(redundant.map(|wait| checked.say_redundant(wait, &names)));
-            if checked.outcome.cut_off {
-                context.hint("there are more unordered pairs than are listed");
+            if outcome.cut_off {
+                context.hint("there are more unordered pairs than were looked at");
             }
-            if checked.outcome.not_all_paths {
+            if outcome.not_all_paths {
                 context.hint(
                     "there are more ways around the branches than were followed: all blocks were taken as run in order",
                 );
             }
+            if !program.is_synchronised() && program.is_parallel() {
+                context.hint(
+                    "nothing waits for or updates a semaphore: if this dump is from before they are lowered, only barriers and the order on each engine are in it",
+                );
+            }
         }
-        summary.verdict = result.verdict.name();
-        result.summary = Some(summary);
-        Ok(result)
+        let count = |code: &str| summary.by_code.get(code).copied().unwrap_or(0);
+        (summary.unordered, summary.queue_order) = (count("ORD001"), count("ORD002") + count("ORD012"));
+        summary.verdict = verdict.name();
+        Ok(Checks {
+            verdict,
+            deny: self.deny.clone(),
+            checked,
+            names,
+            entries,
+            untold,
+            summary: Some(summary),
+            explanation: None,
+        })
     }
 
-    fn explained(
+    /// Whether a finding is made an error.
+    fn denies(&self, code: &str, severity: Severity) -> bool {
+        is_denied(&self.deny, code, severity)
+    }
+
+    fn explained<'m>(
         &self,
-        modules: &[&Module],
-        checked: &[Checked<'_>],
+        modules: &[&'m Module],
+        checked: &[Checked<'m>],
         names: &[DisplayNames],
         one: &str,
         other: &str,
-    ) -> Result<Checks> {
+    ) -> Result<Checks<'m>> {
         let find = |checked: &Checked<'_>, name: &str| -> Option<Party> {
             modules.iter().enumerate().find_map(|(core, module)| {
                 let plain = name.split_once('@').map_or(name, |(plain, _)| plain);
@@ -313,44 +326,86 @@ impl Opts {
             });
         };
         let explanation = Explained::new(checked, names, first, second);
-        Ok(Checks {
-            verdict: Verdict::Clean,
-            said: Vec::new(),
-            pairs: Vec::new(),
-            summary: None,
-            explanation: Some(explanation),
-        })
+        Ok(Checks { explanation: Some(explanation), ..Checks::default() })
     }
 }
 
+pub(super) fn is_denied(deny: &[String], code: &str, severity: Severity) -> bool {
+    deny.iter().any(|deny| deny == "warnings" && severity == Severity::Warning || deny == code)
+}
+
+pub(super) fn severity_of(code: &str) -> Severity {
+    codes().iter().find(|info| info.code == code).map_or(Severity::Note, |info| info.severity)
+}
+
+/// What is printed one by one: words for all at once would take far more memory than what was found.
+enum Entry {
+    Finding(Told),
+    /// A redundant wait, by its place.
+    Redundant(usize),
+}
+
 /// What is printed.
-struct Checks {
+#[derive(Default)]
+struct Checks<'m> {
     verdict: Verdict,
-    said: Vec<Said>,
-    /// All conflicting pairs, on request.
-    pairs: Vec<Line>,
+    deny: Vec<String>,
+    checked: Vec<Checked<'m>>,
+    names: Vec<DisplayNames>,
+    /// Findings and redundant waits, with the program that each is of.
+    entries: Vec<(usize, Entry)>,
+    /// How many more there are.
+    untold: usize,
     summary: Option<Summary>,
     explanation: Option<Explained>,
 }
 
-impl Checks {
-    fn json(&mut self, sink: &mut dyn Write, sources: &Sources<'_>) -> io::Result<()> {
-        // Line and column of every place: all together they cost one pass over the text.
-        let places: Vec<Place> =
-            self.said.iter().flat_map(|said| [Some(said.at.0), said.at.1]).flatten().collect();
-        let mut named = sources.places(&places).into_iter();
-        let mut fill = |place: &mut NamedPlace| {
-            let NamedPlace { file, line, column, .. } = named.next().expect("one for each");
-            (place.file, place.line, place.column) = (file, line, column);
+/// How many lines are made at a time.
+const LINES: usize = 20_000;
+
+impl Checks<'_> {
+    fn say(&self, (at, entry): &(usize, Entry)) -> Said {
+        let checked = &self.checked[*at];
+        let mut said = match entry {
+            Entry::Finding(told) => checked.say(*told, &self.names),
+            Entry::Redundant(wait) => checked.say_redundant(&checked.outcome.redundant[*wait], &self.names),
         };
-        for said in &mut self.said {
-            fill(&mut said.line.first);
-            if let (Some(second), Some(_)) = (&mut said.line.second, said.at.1) {
-                fill(second);
+        if is_denied(&self.deny, said.line.code, said.line.severity) {
+            said.line.severity = Severity::Error;
+            said.diagnostic.severity = Severity::Error;
+        }
+        said
+    }
+
+    /// All conflicting pairs, on request.
+    fn pairs(&self) -> impl Iterator<Item = Line> {
+        self.checked.iter().flat_map(move |checked| {
+            checked.outcome.pairs.iter().map(move |pair| checked.say_pair(pair, &self.names))
+        })
+    }
+
+    fn json(&self, sink: &mut dyn Write, sources: &Sources<'_>, max: usize) -> io::Result<()> {
+        for entries in self.entries[..self.entries.len().min(max)].chunks(LINES) {
+            let mut said: Vec<Said> = entries.iter().map(|entry| self.say(entry)).collect();
+            // Line and column of every place: together they cost one pass over the text.
+            let places: Vec<Place> =
+                said.iter().flat_map(|said| [Some(said.at.0), said.at.1]).flatten().collect();
+            let mut named = sources.places(&places).into_iter();
+            let mut fill = |place: &mut NamedPlace| {
+                let NamedPlace { file, line, column, .. } = named.next().expect("one for each");
+                (place.file, place.line, place.column) = (file, line, column);
+            };
+            for said in &mut said {
+                fill(&mut said.line.first);
+                if let (Some(second), Some(_)) = (&mut said.line.second, said.at.1) {
+                    fill(second);
+                }
+                serde_json::to_writer(&mut *sink, &said.line)?;
+                writeln!(sink)?;
             }
         }
-        for line in self.said.iter().map(|said| &said.line).chain(&self.pairs) {
-            serde_json::to_writer(&mut *sink, line)?;
+        for line in self.pairs() {
+            serde_json::to_writer(&mut *sink, &line)?;
             writeln!(sink)?;
         }
         if let Some(explanation) = &self.explanation {
@@ -370,12 +425,15 @@ impl Checks {
         max: usize,
         context: &Context,
     ) -> io::Result<()> {
-        let all = self.said.len() + self.pairs.len();
+        let pairs: usize = self.checked.iter().map(|checked| checked.outcome.pairs.len()).sum();
+        let all = self.entries.len() + self.untold + pairs;
         let shown = all.min(max);
-        let first: Vec<Diagnostic> =
-            self.said.iter().take(shown).map(|said| said.diagnostic.clone()).collect();
-        findings::text(sink, &sources.show(&first), context)?;
-        for line in self.pairs.iter().take(shown - first.len()) {
+        let entries = &self.entries[..self.entries.len().min(shown)];
+        for entries in entries.chunks(LINES) {
+            let said: Vec<Diagnostic> = entries.iter().map(|entry| self.say(entry).diagnostic).collect();
+            findings::text(sink, &sources.show(&said), context)?;
+        }
+        for line in self.pairs().take(shown - entries.len()) {
             writeln!(sink, "{}: {}", line.kind.unwrap_or_default(), line.message)?;
         }
         if shown < all {
@@ -435,14 +493,7 @@ impl Explained {
                 text += &format!("{early} is complete before {late} starts:\n  {}\n", who(*from));
                 let mut path = Vec::new();
                 for (step, party) in steps {
-                    let how = match step {
-                        Step::Stream => "is followed on its engine by".to_owned(),
-                        Step::Transfer => "starts".to_owned(),
-                        Step::Wait(counter) => {
-                            format!("brings {}, for which waits", program.counter_name(*counter))
-                        }
-                        Step::Drain => "is waited for by the drain".to_owned(),
-                    };
+                    let how = step.how(|counter| program.counter_name(counter));
                     text += &format!("    {how}\n  {}\n", who(*party));
                     path.push(json!({ "how": how, "place": program.place(*party, names) }));
                 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use bir::diag::{NamedPlace, NamedRelated, Report, Severity};
-use bir_order::{Explanation, Options, Party, Step, Tag, Verdict, explain};
+use bir_order::{Explanation, Options, Party, Tag, Verdict, explain};
 use neff_words::order;
 use neff_words::order::{Checked, Line, Origin, Place};
 use serde_json::{Value, json};
 
+use super::order::{is_denied, severity_of};
 use crate::findings::Shown;
 use crate::input::Input;
 use crate::package::{self, Loaded};
@@ -30,6 +31,8 @@ pub(crate) struct Answer {
     pub(crate) verdict: Verdict,
     file: String,
     lines: Vec<Line>,
+    /// Findings beyond those.
+    untold: BTreeMap<&'static str, usize>,
     summary: Option<Value>,
     explanation: Option<(String, Value)>,
     max: usize,
@@ -45,6 +48,7 @@ pub(crate) fn check(input: &Input, request: &Request<'_>, context: &Context) -> 
         verdict: Verdict::Clean,
         file: input.name.clone(),
         lines: Vec::new(),
+        untold: BTreeMap::new(),
         summary: None,
         explanation: None,
         max: request.max,
@@ -54,14 +58,14 @@ pub(crate) fn check(input: &Input, request: &Request<'_>, context: &Context) -> 
         return Ok(answer);
     }
     answer.lines = checked.said();
+    answer.untold = checked.outcome.untold.clone();
     for line in &mut answer.lines {
-        let is_denied =
-            |code: &String| code == line.code || code == "warnings" && line.severity == Severity::Warning;
-        if request.deny.iter().any(is_denied) {
+        if is_denied(request.deny, line.code, line.severity) {
             line.severity = Severity::Error;
         }
     }
-    let has_error = answer.lines.iter().any(|line| line.severity == Severity::Error);
+    let has_error = answer.lines.iter().any(|line| line.severity == Severity::Error)
+        || answer.untold.keys().any(|code| is_denied(request.deny, code, severity_of(code)));
     answer.verdict = if has_error { Verdict::Findings } else { checked.verdict() };
     answer.summary = Some(summary(&checked, &answer, request));
     let pairs = checked.outcome.pairs.iter().map(|pair| checked.say_pair(pair));
@@ -76,6 +80,7 @@ pub(crate) fn check(input: &Input, request: &Request<'_>, context: &Context) -> 
 fn summary(checked: &Checked<'_>, answer: &Answer, request: &Request<'_>) -> Value {
     let mut by_code: BTreeMap<&str, usize> = BTreeMap::new();
     answer.lines.iter().for_each(|line| *by_code.entry(line.code).or_default() += 1);
+    answer.untold.iter().for_each(|(code, count)| *by_code.entry(*code).or_default() += count);
     let count = |codes: &[&str]| codes.iter().filter_map(|code| by_code.get(code)).sum::<usize>();
     let (instructions, accesses) = checked.size();
     let mut summary = json!({
@@ -153,8 +158,9 @@ impl Answer {
                 writeln!(sink, "  help: {help}")?;
             }
         }
-        if shown < self.lines.len() {
-            writeln!(sink, "... and {} more; --max 0 shows all", self.lines.len() - shown)?;
+        let all = self.lines.len() + self.untold.values().sum::<usize>();
+        if shown < all {
+            writeln!(sink, "... and {} more; --max 0 shows all", all - shown)?;
         }
         if let Some((text, _)) = &self.explanation {
             write!(sink, "{text}")?;
@@ -245,14 +251,7 @@ fn explained(checked: &Checked<'_>, one: &str, other: &str) -> Result<(String, V
             text += &format!("  {}\n", checked.who(from));
             let mut path = Vec::new();
             for (step, party) in steps {
-                let how = match step {
-                    Step::Stream => "is followed on its engine by".to_owned(),
-                    Step::Transfer => "starts".to_owned(),
-                    Step::Wait(counter) => {
-                        format!("brings {}, for which waits", checked.counter_name(*counter))
-                    }
-                    Step::Drain => "is waited for by the drain".to_owned(),
-                };
+                let how = step.how(|counter| checked.counter_name(counter));
                 text += &format!("    {how}\n  {}\n", checked.who(*party));
                 path.push(json!({ "how": how, "place": checked.place(*party) }));
             }

@@ -1,10 +1,13 @@
 //! Filling a program: engines become streams, semaphores and events counters, DMABlocks transfers, and structured
 //! loops and calls blocks that follow each other.
 
+mod calls;
+mod touches;
+
 use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
 use bir::geometry::lattice::Overlap;
-use bir::geometry::{Footprint, Footprints, Progression, Space, transfers};
+use bir::geometry::{Footprint, Footprints, Progression, transfers};
 use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
 use bir::op_info::{Family, OpInfo};
 use bir::ops::GroupResetSemaphores;
@@ -12,11 +15,14 @@ use bir::{Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
+pub(super) use calls::roots;
+use touches::{Around, MAX_ALL_PARTS, SpaceKey, common};
+
 use super::{BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
 use crate::finding::Party;
 use crate::program::{
-    Access, BlockId, Bytes, Change, CounterId, Exit, Kind, MAX_STREAMS, NameId, Need, NewOp, NewTransfer,
-    OpId, Program, QueueId, SpaceId, StreamId, Streams, TransferId, Update, Wait,
+    Access, BlockId, Change, CounterId, Exit, Kind, MAX_STREAMS, NameId, Need, NewOp, NewTransfer, OpId,
+    Program, QueueId, SpaceId, StreamId, Streams, TransferId, Update, Wait,
 };
 
 /// The engines with streams of their own. spec: ordering 1.1
@@ -31,8 +37,6 @@ const ENGINES: [EngineType; 6] = [
 
 /// Calls deeper than this are taken for a circle.
 const MAX_CALLS: usize = 16;
-/// Most operations of a program, calls written out.
-const MAX_OPS: usize = 16 << 20;
 
 /// Ops that run in pieces which read the inputs again after part of the output is written: confirmed, and the
 /// cautious ones of public checkers. spec: ordering 12
@@ -50,24 +54,11 @@ const LIBRARY: [(&str, Severity); 8] = [
 /// The branches of the engines of a block, and where each goes.
 type Branches = SmallVec<[(InstId, SmallVec<[BirBlock; 2]>); 5]>;
 
-/// The functions of a module that nothing calls, the main one first.
-pub(super) fn roots(module: &Module) -> Vec<Option<FuncId>> {
-    let called: HashSet<FuncId> = module
-        .insts()
-        .filter_map(|inst| match &module[inst].op {
-            Op::Call(call) => call.target.and_then(Ref::id),
-            _ => None,
-        })
-        .collect();
-    let main = module.main();
-    let others = module.functions().filter(|func| Some(*func) != main && !called.contains(func));
-    std::iter::once(main).chain(others.map(Some)).filter(Option::is_some).collect()
-}
-
 pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<BirProgram<'m>, FillError> {
     if modules.len() > MAX_CORES {
         return Err(FillError::TooManyCores);
     }
+    calls::fit(modules, root)?;
     let accumulates = modules
         .iter()
         .any(|module| module.inst_ids().any(|inst| flags_of(&module[inst]).is_some_and(|flags| flags != 0)));
@@ -84,7 +75,12 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
         local: Vec::new(),
         accumulates,
     };
-    let mut shared = Shared { counters: HashMap::new(), spaces: HashMap::new(), barriers: HashMap::new() };
+    let mut shared = Shared {
+        counters: HashMap::new(),
+        spaces: HashMap::new(),
+        common: common(modules),
+        barriers: HashMap::new(),
+    };
     for (core, module) in modules.iter().enumerate() {
         let core = core as u16;
         filled.starts.push(filled.ops.len() as u32);
@@ -105,6 +101,9 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
             met: HashMap::new(),
             values: HashMap::new(),
             pending: Vec::new(),
+            around: Vec::new(),
+            parts_left: MAX_ALL_PARTS,
+            joint: Vec::new(),
             open: None,
             waits: Vec::new(),
             updates: Vec::new(),
@@ -113,6 +112,7 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
         if let Some(root) = root.or(module.main()) {
             filler.function(root, 0, false)?;
         }
+        filler.joint_counts();
         filled.footprints.push(footprints);
     }
     filled.program.finish();
@@ -125,15 +125,10 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
 struct Shared {
     counters: HashMap<(u16, bool, u32), CounterId>,
     spaces: HashMap<SpaceKey, SpaceId>,
+    /// Names of shared sets that several modules have.
+    common: HashSet<String>,
     /// Counters of core barriers, by their number and place.
     barriers: HashMap<(u32, u32), CounterId>,
-}
-
-#[derive(PartialEq, Eq, Hash)]
-enum SpaceKey {
-    Own(u16, Space),
-    /// A tensor that all cores see, by name.
-    Common(String),
 }
 
 struct Filler<'a, 'm> {
@@ -152,6 +147,11 @@ struct Filler<'a, 'm> {
     values: HashMap<usize, u32>,
     /// Blocks whose exits are not set yet.
     pending: Vec<(BlockId, Ends)>,
+    /// The loops around, outermost first, as long as it is known how often each runs.
+    around: Vec<Around>,
+    parts_left: usize,
+    /// Counts of instructions of all engines.
+    joint: Vec<(CounterId, OpId)>,
     open: Option<BlockId>,
     waits: Vec<Wait>,
     updates: Vec<Update>,
@@ -209,9 +209,6 @@ impl<'m> Filler<'_, 'm> {
             let mut branches: Branches = SmallVec::new();
             let mut ends = Ends { falls_through: true, ..Ends::default() };
             for &inst in module[block].instructions.iter() {
-                if self.filled.ops.len() >= MAX_OPS {
-                    return Err(FillError::TooLong);
-                }
                 let of = &module[inst];
                 if !of.body().is_empty() && !matches!(of.op, Op::DMABlock(_)) {
                     self.instruction(inst);
@@ -225,7 +222,13 @@ impl<'m> Filler<'_, 'm> {
                     }
                     self.end(Ends { falls_through: true, ..Ends::default() });
                     let first = BlockId(self.filled.program.blocks.len() as u32);
+                    let outer = self.enter(&of.op, first);
                     self.blocks(of.body(), depth, starts)?;
+                    self.around = outer;
+                    let last = BlockId(self.filled.program.blocks.len() as u32 - 1);
+                    if let Some(runs) = runs.filter(|_| last >= first) {
+                        self.filled.program.set_trips(first, last, runs);
+                    }
                     // The body runs again after its last block, unless it is known to run once.
                     if let Some((_, last)) = self.pending.last_mut() {
                         if runs != Some(1) {
@@ -299,7 +302,7 @@ impl<'m> Filler<'_, 'm> {
             }
             _ => return,
         }
-        let op = OpId(self.filled.ops.len() as u32 - 1);
+        let op = OpId(self.filled.program.first_clone(self.filled.ops.len() as u32 - 1));
         if missing {
             self.local(
                 "ORD003",
@@ -396,6 +399,7 @@ impl<'m> Filler<'_, 'm> {
             self.rendezvous(inst, streams, name, barrier.id.value().unwrap_or(0), barrier.cores.len());
             return;
         }
+        let each = of.engine == EngineType::ALL && self.runs_for_itself(inst, is_transfer, op);
         let accesses = std::mem::take(&mut self.accesses);
         let mut updates = std::mem::take(&mut self.updates);
         let own: Vec<Update> = if is_transfer { std::mem::take(&mut updates) } else { Vec::new() };
@@ -408,9 +412,10 @@ impl<'m> Filler<'_, 'm> {
         };
         let new =
             NewOp { name, streams, kind, waits: &self.waits, updates: &updates, accesses: &accesses, value };
-        let added = self.filled.program.push(&new);
+        let program = &mut self.filled.program;
+        let added = if each { program.push_each(&new) } else { program.push(&new) };
         debug_assert_eq!(added, op);
-        self.filled.ops.push(inst);
+        self.filled.ops.resize(self.filled.program.len(), inst);
         self.accesses = accesses;
         self.updates = updates;
         if is_transfer {
@@ -428,6 +433,40 @@ impl<'m> Filler<'_, 'm> {
             self.accesses = accesses;
         } else if let Op::DMATrigger(trigger) = &of.op {
             self.trigger(inst, trigger.queue.and_then(Ref::id), op);
+        }
+    }
+
+    /// Whether each engine runs an instruction of all engines for itself. Fences are run together (spec: ordering 1.7, 3);
+    /// what counts or starts transfers is taken as if it was, which is said where it matters.
+    fn runs_for_itself(&mut self, inst: InstId, is_transfer: bool, op: OpId) -> bool {
+        let of = &self.module[inst];
+        let is_fence = matches!(
+            of.op,
+            Op::AllEngineBarrier | Op::GroupResetSemaphores(_) | Op::Drain(_) | Op::CoreBarrier(_) | Op::Exit
+        );
+        let takes = self.waits.iter().any(|wait| wait.need == Need::Take);
+        if is_transfer || takes || matches!(of.op, Op::DMATrigger(_)) {
+            let detail = "is of all engines, and is taken as one that they run together".to_owned();
+            self.local("ORD021", Severity::Note, Party::of(op.0), None, detail);
+            return false;
+        }
+        self.joint.extend(self.updates.iter().map(|update| (update.counter, op)));
+        !is_fence && self.updates.is_empty()
+    }
+
+    /// Notes instructions of all engines whose count others wait for.
+    fn joint_counts(&mut self) {
+        let joint = std::mem::take(&mut self.joint);
+        if joint.is_empty() {
+            return;
+        }
+        let program = &self.filled.program;
+        let waited: HashSet<CounterId> = program.waits.iter().map(|wait| wait.counter).collect();
+        for (counter, op) in joint.into_iter().filter(|(counter, _)| waited.contains(counter)) {
+            let name = self.filled.counter_name(counter);
+            let detail =
+                format!("counts {name} for all engines, which is taken as once and not once for each");
+            self.local("ORD021", Severity::Note, Party::of(op.0), None, detail);
         }
     }
 
@@ -491,52 +530,6 @@ impl<'m> Filler<'_, 'm> {
         }
     }
 
-    /// Adds the accesses of an instruction to memory.
-    fn touch(&mut self, inst: InstId) {
-        let module = self.module;
-        let mut found: SmallVec<[(Footprint, crate::program::Effect); 4]> = SmallVec::new();
-        each_access(
-            self.footprints,
-            &module[inst],
-            self.filled.accumulates,
-            &mut |_, _, footprint, effect| {
-                found.push((footprint, effect));
-            },
-        );
-        for (footprint, effect) in found {
-            let space = self.space(&footprint);
-            let alias =
-                footprint.may_alias().then_some(footprint.location).flatten().map(|loc| loc.index() as u32);
-            let bytes = self.filled.program.bytes(Bytes {
-                space,
-                pieces: footprint.pieces,
-                exact: footprint.exact,
-                alias,
-            });
-            self.accesses.push(Access { bytes, effect });
-        }
-    }
-
-    fn space(&mut self, footprint: &Footprint) -> SpaceId {
-        let key = match footprint.space {
-            Space::Location(loc) if self.filled.modules.len() > 1 => {
-                let set = &self.module[self.module[loc].set];
-                let shared = set.addr_space == bir::enums::MemoryAddressSpace::Shared
-                    || set.kind.is_some_and(|kind| kind != bir::enums::TensorKind::Internal);
-                match shared {
-                    true => SpaceKey::Common(self.module.str(set.name).to_owned()),
-                    false => SpaceKey::Own(self.core, footprint.space),
-                }
-            }
-            space => SpaceKey::Own(self.core, space),
-        };
-        let (filled, core) = (&mut self.filled, self.core);
-        *self.shared.spaces.entry(key).or_insert_with(|| {
-            filled.spaces.push((core, footprint.space));
-            filled.program.add_space()
-        })
-    }
-
     fn number_exists(&mut self, id: u32, does: &str, op: OpId) {
         if id > 255 {
             let detail = format!("{does} number {id}; they end at 255");
@@ -561,7 +554,8 @@ impl<'m> Filler<'_, 'm> {
                     self.local("ORD003", Severity::Warning, Party::of(op.0), None, detail);
                     Need::Unknown
                 }
-                _ => Need::AtLeast(i64::from(wait.wait_value.unwrap_or(0))),
+                // 32 bits with a sign. spec: ordering 1.4
+                _ => Need::AtLeast(i64::from(wait.wait_value.unwrap_or(0) as i32)),
             };
             let from = wait.from.filter(|name| *name != Sym::EMPTY).map(|name| self.name(name));
             let counter = self.counter(self.core, event, id);
@@ -571,7 +565,7 @@ impl<'m> Filler<'_, 'm> {
             let Some(id) = update.id else { continue };
             self.number_exists(id, "updates", op);
             let event = update.sync_type == SyncRefType::Event || update.update_mode == UpdateMode::EvtSet;
-            let value = i64::from(update.update_value.unwrap_or(0));
+            let value = i64::from(update.update_value.unwrap_or(0) as i32);
             let is_step = matches!(update.update_mode, UpdateMode::SemInc | UpdateMode::SemDec);
             if is_step && value != 1 {
                 let detail = format!("counts semaphore {id} by {value}, where only 1 is possible");

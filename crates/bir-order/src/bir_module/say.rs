@@ -12,6 +12,9 @@ use crate::check::{ClassedPair, RedundantWait};
 use crate::finding::{Finding, Hazard, Party, Repair, Tag};
 use crate::program::{Need, Wait};
 
+/// Most steps that are told of an order that comes to a deadlock, the last ones.
+const MAX_TURNS: usize = 6;
+
 /// A finding with names. Fields are the keys of the JSON lines.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Line {
@@ -57,6 +60,22 @@ pub struct Line {
     pub help: Option<String>,
 }
 
+/// A finding that has no words yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Told {
+    /// `ORD001` to `ORD027`.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    what: What,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum What {
+    Finding(u32),
+    Local(u32),
+}
+
 /// A wait.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WaitLine {
@@ -79,23 +98,37 @@ pub struct Said {
     pub line: Line,
     /// For text and SARIF.
     pub diagnostic: Diagnostic,
-    /// Where the instructions of `line.first` and `line.second` stand: of a transfer, its trigger.
+    /// Where `line.first` and `line.second` stand in the document: of a transfer, its trigger.
     pub at: (Place, Option<Place>),
 }
 
 impl Checked<'_> {
     /// All findings with names, in the order of the program. `names`: those of each module.
     pub fn said(&self, names: &[DisplayNames]) -> Vec<Said> {
-        let program = &self.program;
-        let mut said: Vec<(Party, Said)> = Vec::new();
-        for finding in &self.outcome.findings {
-            said.push((finding.first, program.say(finding, names)));
+        self.told().into_iter().map(|told| self.say(told, names)).collect()
+    }
+
+    /// All findings, in the order of the program. Words take far more memory than findings: they are made one by one.
+    pub fn told(&self) -> Vec<Told> {
+        let findings = self.outcome.findings.iter().enumerate().map(|(at, finding)| {
+            let what = What::Finding(at as u32);
+            (finding.first, Told { code: finding.code, severity: finding.severity, what })
+        });
+        let locals = self.program.local.iter().enumerate().map(|(at, local)| {
+            let what = What::Local(at as u32);
+            (local.party, Told { code: local.code, severity: local.severity, what })
+        });
+        let mut told: Vec<(Party, Told)> = findings.chain(locals).collect();
+        told.sort_by_key(|(party, told)| (party.op, party.transfer, told.code));
+        told.into_iter().map(|(_, told)| told).collect()
+    }
+
+    /// A finding with names.
+    pub fn say(&self, told: Told, names: &[DisplayNames]) -> Said {
+        match told.what {
+            What::Finding(at) => self.program.say(&self.outcome.findings[at as usize], names),
+            What::Local(at) => self.program.say_local(&self.program.local[at as usize], names),
         }
-        for local in &program.local {
-            said.push((local.party, program.say_local(local, names)));
-        }
-        said.sort_by_key(|(party, said)| (party.op, party.transfer, said.line.code));
-        said.into_iter().map(|(_, said)| said).collect()
     }
 
     /// An ordered pair in words, for `--all`.
@@ -190,10 +223,14 @@ impl BirProgram<'_> {
         named
     }
 
-    /// The instruction of a party: for a transfer, its trigger.
+    /// Where a party stands in the document: the operand, or the instruction; for a transfer, its trigger.
     pub fn position(&self, party: Party) -> Place {
         let (core, inst) = self.operation(party);
-        Place { core: self.core(core), ..Place::of(inst) }
+        let mut place = Place { core: self.core(core), ..Place::of(inst) };
+        if let Some((_, list, index, _)) = self.operand(party).filter(|(of, ..)| *of == inst) {
+            place.operand = Some((list, index));
+        }
+        place
     }
 
     /// The same by ids.
@@ -241,6 +278,14 @@ impl BirProgram<'_> {
             text += &format!(", core {core}");
         }
         text + ")"
+    }
+
+    /// The name of what an access touches.
+    fn tensor(&self, party: Party, names: &[DisplayNames]) -> Option<String> {
+        let (core, _) = self.operation(party);
+        let (_, _, _, location) = self.operand(party)?;
+        let name = names[core as usize].name(self.module(core), location?);
+        (!name.is_empty()).then_some(name)
     }
 
     fn wait_text(&self, wait: &Wait) -> String {
@@ -425,7 +470,14 @@ impl BirProgram<'_> {
                 "ORD026" => "only the order of their engine does, which the compiler does not rely on",
                 _ => "nothing orders them",
             };
-            let text = format!("{one} {} {bytes} that {other} {}{when}; {how}", verbs.0, verbs.1);
+            let tensor = |party: Party| self.tensor(party, names);
+            let (first, second) = (tensor(finding.first), finding.second.and_then(tensor));
+            // In a space of its own the tensor stands before the bytes already.
+            let named = first.as_ref().filter(|name| !bytes.starts_with(name.as_str()));
+            let of = named.map_or(String::new(), |name| format!("{name} in "));
+            let to = second.filter(|second| first.as_ref() != Some(second));
+            let to = to.map_or(String::new(), |name| format!(" as {name}"));
+            let text = format!("{one} {} {of}{bytes} that {other} {}{to}{when}; {how}", verbs.0, verbs.1);
             if matches!(finding.code, "ORD011") {
                 help = Some(format!("let {other} wait for {one} itself, inside the iteration"));
             }
@@ -455,7 +507,11 @@ impl BirProgram<'_> {
                     finding.others.iter().take(4).map(|op| self.who(Party::of(op.0), names)).collect();
                 let more =
                     if others.is_empty() { String::new() } else { format!("; so do {}", others.join(", ")) };
-                format!("deadlock: {one} waits for ever{}{more}", self.unmet(finding))
+                let (how, when) = match finding.turns.is_empty() {
+                    true => ("waits", ""),
+                    false => ("can wait", ", depending on who is faster"),
+                };
+                format!("deadlock: {one} {how} for ever{}{more}{when}", self.unmet(finding))
             }
             "ORD017" => format!("{one} sets {counter}, which can be set already"),
             "ORD018" => format!("{one} and the reset of {counter} by {other} come in no fixed order"),
@@ -463,6 +519,15 @@ impl BirProgram<'_> {
                 format!("{one} waits for {wait} from {from}, but the count comes from elsewhere: {brings}")
             }
             "ORD019" => format!("{one} waits for {wait} from {from}, which is no instruction here"),
+            "ORD021" if finding.carried.is_some() => format!(
+                "{one} waits for {wait} in a loop that makes the count smaller each time: after so many iterations it waits for ever"
+            ),
+            "ORD021" if finding.wait.is_some() => format!(
+                "what count of {counter} {one} waits for, and whether it ever comes, is not known before the program runs"
+            ),
+            "ORD021" if finding.counter.is_some() => format!(
+                "who is faster decides what {counter} counts where {one} waits for it, and there are too many orders to try whether all goes on in each"
+            ),
             "ORD021" => format!("{one} resets semaphores without saying which: no count after it is known"),
             "ORD022" if other.is_empty() => format!("{one} accumulates where no group was started"),
             "ORD022" => format!("{one} meets an accumulation group in the wrong state; {other} wrote last"),
@@ -483,7 +548,15 @@ impl BirProgram<'_> {
                 }
                 "ORD007" => Some(format!("put {from} before it, or wait for another instruction")),
                 "ORD008" => Some("reset the semaphore at the end of the iteration".into()),
+                "ORD014" if !finding.turns.is_empty() => Some(self.turns_text(finding, names)),
                 "ORD018" => Some("wait for it before the reset".into()),
+                "ORD021" if finding.carried.is_some() => {
+                    Some(format!("let each iteration count {counter} as far up as down"))
+                }
+                "ORD021" if finding.wait.is_some() => None,
+                "ORD021" if finding.counter.is_some() => {
+                    Some(format!("let waits order everything that takes from {counter} or sets it"))
+                }
                 "ORD021" => Some("name the semaphores in sema_group".into()),
                 "ORD027" => {
                     Some("start the second after a wait for the first, or give it another semaphore".into())
@@ -492,6 +565,14 @@ impl BirProgram<'_> {
             };
         }
         (text, help)
+    }
+
+    /// The end of an order of running that comes to a deadlock.
+    fn turns_text(&self, finding: &Finding, names: &[DisplayNames]) -> String {
+        let first = finding.turns.len().saturating_sub(MAX_TURNS);
+        let turns: Vec<String> = finding.turns[first..].iter().map(|turn| self.who(*turn, names)).collect();
+        let more = if first > 0 { "..., " } else { "" };
+        format!("it comes to that in the order {more}{}; let waits fix who is first", turns.join(", "))
     }
 
     fn unmet(&self, finding: &Finding) -> String {

@@ -5,7 +5,7 @@ use bir::diag::Severity;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-use super::{Checker, Ordered, PairKey, plain};
+use super::{Checker, Known, Ordered, PairKey, plain};
 use crate::clocks::Clocks;
 use crate::conflicts::{Touch, access_of, touches_of};
 use crate::finding::{Carried, Finding, Hazard, Tag};
@@ -41,7 +41,7 @@ pub(super) fn check(checker: &mut Checker<'_>, mut ordered: Ordered<'_>) {
 fn tell(checker: &mut Checker<'_>, ordered: &Ordered<'_>, flow: &Flow) {
     let block = BlockId(checker.loops[flow.in_loop as usize].blocks.start);
     let (first, second) = (ordered.touch(flow.writer), ordered.touch(flow.reader));
-    let key: PairKey = (Hazard::Raw, first.whole(), second.whole(), Some((block.0, 1)));
+    let key = PairKey::new(Hazard::Raw, first, second, Some((block.0, 1)));
     if checker.pairs.contains_key(&key) {
         return;
     }
@@ -54,7 +54,7 @@ fn tell(checker: &mut Checker<'_>, ordered: &Ordered<'_>, flow: &Flow) {
         carried: Some(Carried { block, distance: 1, tag: Tag::BackEdgeOnly }),
         ..plain("ORD011", Severity::Warning, first)
     };
-    checker.pairs.insert(key, checker.findings.len());
+    checker.pairs.insert(key, Known::told(checker.findings.len(), "ORD011"));
     checker.findings.push(finding);
 }
 

@@ -86,7 +86,7 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
                 Need::Each(_) | Need::Unknown => continue,
             };
             if !in_loops && !updated[wait.counter.index()] && threshold > 0 {
-                let mut finding = plain("ORD006", Severity::Error, Party::of(op));
+                let mut finding = plain("ORD006", Severity::Error, Party::of(program.first_clone(op)));
                 finding.wait = Some(WaitFact { index: at, count: None });
                 finding.counter = Some(wait.counter);
                 checker.say(finding);
@@ -107,7 +107,7 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
             let mut instances = places.of(from.0);
             let Some(only) = instances.next() else {
                 if !in_loops {
-                    let mut finding = plain("ORD019", Severity::Warning, Party::of(op));
+                    let mut finding = plain("ORD019", Severity::Warning, Party::of(program.first_clone(op)));
                     finding.wait = Some(WaitFact { index: at, count: None });
                     finding.counter = Some(wait.counter);
                     checker.say(finding);
@@ -149,6 +149,7 @@ fn note(
     in_loops: bool,
     threshold: i64,
 ) {
+    let program = ordered.trace.program;
     let op = ordered.trace.ops[node as usize];
     let key = (op, at);
     if !in_loops {
@@ -170,7 +171,7 @@ fn note(
             Some(count) if count < threshold => "ORD005",
             Some(_) => return,
         };
-        let mut finding = plain(code, Severity::Warning, Party::of(op));
+        let mut finding = plain(code, Severity::Warning, Party::of(program.first_clone(op)));
         finding.second = Some(ordered.party(row));
         finding.wait = Some(fact);
         finding.counter = Some(wait.counter);
@@ -190,7 +191,7 @@ fn note(
         None if !complete => {
             let grows = place.is_some_and(|(block, _)| !resets_in(checker, block, wait));
             let code = if grows { "ORD008" } else { "ORD009" };
-            let mut finding = plain(code, Severity::Error, Party::of(op));
+            let mut finding = plain(code, Severity::Error, Party::of(program.first_clone(op)));
             finding.second = Some(ordered.party(row));
             finding.wait = Some(fact);
             finding.counter = Some(wait.counter);
@@ -211,8 +212,9 @@ pub(super) fn later(checker: &mut Checker<'_>) {
             WaitState::Later(fact) => ("ORD007", fact),
             WaitState::Bound | WaitState::Carried => continue,
         };
-        let wait = checker.program.waits_of(op).at(at as usize);
-        let mut finding = plain(code, Severity::Error, Party::of(op));
+        let program = checker.program;
+        let wait = program.waits_of(op).at(at as usize);
+        let mut finding = plain(code, Severity::Error, Party::of(program.first_clone(op)));
         finding.wait = Some(fact);
         finding.counter = Some(wait.counter);
         checker.say(finding);

@@ -37,9 +37,17 @@ pub(crate) struct Tile {
     pub(crate) base: i64,
     pub(crate) dims: Vec<(i64, u64)>,
     pub(crate) width: u64,
+    /// How far it moves in each iteration, and after how many it is back.
+    pub(crate) moves: Option<(i64, u32)>,
 }
 
 impl Tile {
+    /// What is touched in an iteration.
+    pub(crate) fn at(&self, iteration: u32) -> Tile {
+        let moved = self.moves.map_or(0, |(step, round)| step * i64::from(iteration % round));
+        Tile { base: self.base + moved, moves: None, ..self.clone() }
+    }
+
     fn bytes(&self) -> BTreeSet<(u32, i64)> {
         let mut starts = vec![self.base];
         for (stride, count) in &self.dims {
@@ -85,6 +93,8 @@ pub(crate) struct Spec {
     pub(crate) ops: Vec<SpecOp>,
     /// Ops of the loop's body, if there is one.
     pub(crate) body: Option<(usize, usize)>,
+    /// How often it runs, if that is known.
+    pub(crate) trips: Option<u32>,
 }
 
 impl Spec {
@@ -110,11 +120,23 @@ impl Spec {
                     .accesses
                     .iter()
                     .map(|(tile, writes)| {
-                        let bytes =
-                            ByteLattice::new(tile.base, tile.dims.iter().copied(), tile.width).unwrap();
-                        let piece = Piece { partitions: Partitions(tile.mask.into()), bytes };
-                        let pieces = [piece].into_iter().collect();
-                        let bytes = program.bytes(Bytes { space, pieces, exact: true, alias: None });
+                        let piece = |tile: &Tile| {
+                            let bytes = ByteLattice::new(tile.base, tile.dims.iter().copied(), tile.width);
+                            Piece { partitions: Partitions(tile.mask.into()), bytes: bytes.unwrap() }
+                        };
+                        let bytes = |pieces, exact, moves| Bytes { space, pieces, exact, alias: None, moves };
+                        let trips = self.trips.filter(|_| at == 1 && tile.moves.is_some());
+                        let bytes = match trips {
+                            None => bytes([piece(tile)].into_iter().collect(), true, None),
+                            Some(trips) => {
+                                let parts = (0..trips).map(|i| [piece(&tile.at(i))].into_iter().collect());
+                                let parts = parts.map(|pieces| bytes(pieces, true, None));
+                                let moves = program.moves(&[(block, trips)], parts);
+                                let sweep = (0..trips).map(|i| piece(&tile.at(i))).collect();
+                                bytes(sweep, false, Some(moves))
+                            }
+                        };
+                        let bytes = program.bytes(bytes);
                         Access { bytes, effect: if *writes { Effect::WRITE } else { Effect::READ } }
                     })
                     .collect();
@@ -176,6 +198,9 @@ impl Spec {
                 exit.next.push(block);
             }
             program.end_block(exit);
+            if let (Some(trips), true) = (self.trips, self.body.is_some() && at == 1) {
+                program.set_trips(block, block, trips.into());
+            }
         }
         program
     }
@@ -186,11 +211,12 @@ impl Spec {
         let body = (0..times).flat_map(|copy| (start..end).map(move |op| (op, copy)));
         let ops: Vec<(usize, usize)> =
             (0..start).map(|op| (op, 0)).chain(body).chain((end..self.ops.len()).map(|op| (op, 0))).collect();
-        let spec = Spec {
-            ops: ops.iter().map(|(op, _)| self.ops[*op].clone()).collect(),
-            body: None,
-            ..self.clone()
+        let at = |(op, iteration): &(usize, usize)| {
+            let mut op = self.ops[*op].clone();
+            op.accesses.iter_mut().for_each(|(tile, _)| *tile = tile.at(*iteration as u32));
+            op
         };
+        let spec = Spec { ops: ops.iter().map(at).collect(), body: None, trips: None, ..self.clone() };
         (spec, ops)
     }
 
@@ -222,13 +248,18 @@ impl Spec {
     /// Whether it depends on who is faster if all ops run.
     pub(crate) fn may_hang(&self) -> bool {
         let machine = Machine { spec: self, held: None, queues: false };
-        if self.is_monotone() { machine.greedy().contains(&false) } else { machine.exhaustive().1 }
+        if self.is_monotone() { machine.greedy().contains(&false) } else { machine.exhaustive().hangs }
+    }
+
+    /// What can become of it in all orders.
+    pub(crate) fn every(&self) -> Every {
+        Machine { spec: self, held: None, queues: false }.exhaustive()
     }
 
     /// The ops that can start when one op never completes (or none is held).
     pub(crate) fn reachable(&self, held: Option<usize>, queues: bool) -> Vec<bool> {
         let machine = Machine { spec: self, held, queues };
-        if self.is_monotone() { machine.greedy() } else { machine.exhaustive().0 }
+        if self.is_monotone() { machine.greedy() } else { machine.exhaustive().started }
     }
 
     /// For every two ops: whether the first must be complete before the second starts.
@@ -281,6 +312,8 @@ struct State {
     heads: Vec<usize>,
     /// Issued and not complete, in order of issue.
     flying: Vec<usize>,
+    /// Started and not complete: of ops that wait and update, others may come between the two.
+    running: Vec<usize>,
     counts: Vec<i64>,
 }
 
@@ -299,6 +332,7 @@ impl Machine<'_> {
         State {
             heads: vec![0; self.spec.streams],
             flying: Vec::new(),
+            running: Vec::new(),
             counts: vec![0; self.spec.counters as usize],
         }
     }
@@ -314,6 +348,10 @@ impl Machine<'_> {
             self.spec.ops[held].what != Do::Dma
                 && (0..streams.len()).any(|s| on(s) && streams[s][..state.heads[s]].contains(&held))
         });
+        let busy = state
+            .running
+            .iter()
+            .any(|other| op.stream.is_none() || [None, op.stream].contains(&self.spec.ops[*other].stream));
         let waits =
             op.waits.iter().all(|(counter, need)| state.counts[*counter as usize] >= need.unwrap_or(1));
         let drained = op.what != Do::Drain
@@ -321,7 +359,7 @@ impl Machine<'_> {
                 let issuer = self.spec.ops[*dma].stream;
                 op.stream.is_some() && issuer != op.stream
             });
-        at_head && !held_here && waits && drained
+        at_head && !held_here && !busy && waits && drained
     }
 
     fn start(&self, state: &mut State, streams: &[Vec<usize>], at: usize) {
@@ -339,6 +377,35 @@ impl Machine<'_> {
         } else if self.held != Some(at) {
             self.complete(state, at);
         }
+    }
+
+    /// The same where an op that waits and updates is complete only later.
+    fn begin(&self, state: &mut State, streams: &[Vec<usize>], at: usize) -> bool {
+        let op = &self.spec.ops[at];
+        if op.what == Do::Dma || op.waits.is_empty() || op.updates.is_empty() || self.held == Some(at) {
+            let twice = op.what != Do::Dma && self.held != Some(at) && self.sets_twice(state, at);
+            self.start(state, streams, at);
+            return twice;
+        }
+        Machine { held: Some(at), ..*self }.start(state, streams, at);
+        state.running.push(at);
+        state.running.sort_unstable();
+        false
+    }
+
+    /// Whether an op that completes now sets an event that is set.
+    fn sets_twice(&self, state: &State, at: usize) -> bool {
+        let mut counts = state.counts.clone();
+        let waits = &self.spec.ops[at].waits;
+        // Started just now, not in between.
+        if !state.running.contains(&at) {
+            waits.iter().filter(|(_, need)| need.is_none()).for_each(|(c, _)| counts[*c as usize] -= 1);
+        }
+        self.spec.ops[at].updates.iter().any(|(counter, step)| {
+            let count = &mut counts[*counter as usize];
+            *count += i64::from(*step == Step::Set);
+            *step == Step::Set && *count > 1
+        })
     }
 
     fn complete(&self, state: &mut State, at: usize) {
@@ -388,40 +455,71 @@ impl Machine<'_> {
         }
     }
 
-    /// The ops that can start, and whether there is a way to come to a stop before the end.
-    fn exhaustive(&self) -> (Vec<bool>, bool) {
+    /// The ops that can start, whether there is a way to come to a stop before the end, and the events that can be set
+    /// twice: what comes after that does not count.
+    fn exhaustive(&self) -> Every {
         let streams = self.streams();
-        let mut started = vec![false; self.spec.ops.len()];
+        let mut every =
+            Every { started: vec![false; self.spec.ops.len()], hangs: false, twice: BTreeSet::new() };
         let mut open = vec![self.first()];
         let mut seen: HashSet<State> = HashSet::new();
-        let mut hangs = false;
         while let Some(state) = open.pop() {
             if !seen.insert(state.clone()) {
                 continue;
             }
-            let before = open.len();
+            let mut moved = false;
             for dma in state.flying.clone() {
                 if self.may_land(&state, dma) {
                     let mut next = state.clone();
                     next.flying.retain(|other| *other != dma);
+                    moved = true;
+                    // What it waited for was taken when it was issued.
+                    next.running.push(dma);
+                    let twice = self.sets_twice(&next, dma);
+                    next.running.pop();
+                    every.twice.extend(twice.then_some(dma));
                     self.complete(&mut next, dma);
+                    if !(twice && self.held.is_none()) {
+                        open.push(next);
+                    }
+                }
+            }
+            for at in state.running.clone() {
+                let mut next = state.clone();
+                moved = true;
+                let twice = self.sets_twice(&next, at);
+                every.twice.extend(twice.then_some(at));
+                next.running.retain(|other| *other != at);
+                self.complete(&mut next, at);
+                if !(twice && self.held.is_none()) {
                     open.push(next);
                 }
             }
             for (stream, ops) in streams.iter().enumerate() {
                 let Some(&at) = ops.get(state.heads[stream]) else { continue };
                 if self.starts(&state, &streams, at) {
-                    started[at] = true;
+                    every.started[at] = true;
+                    moved = true;
                     let mut next = state.clone();
-                    self.start(&mut next, &streams, at);
-                    open.push(next);
+                    let twice = self.begin(&mut next, &streams, at);
+                    every.twice.extend(twice.then_some(at));
+                    if !(twice && self.held.is_none()) {
+                        open.push(next);
+                    }
                 }
             }
             let ended = state.heads.iter().zip(&streams).all(|(head, ops)| *head == ops.len());
-            hangs |= open.len() == before && !ended;
+            every.hangs |= !moved && !ended;
         }
-        (started, hangs)
+        every
     }
+}
+
+/// What can become of a program.
+pub(crate) struct Every {
+    pub(crate) started: Vec<bool>,
+    pub(crate) hangs: bool,
+    pub(crate) twice: BTreeSet<usize>,
 }
 
 /// What a random program may have.
@@ -433,6 +531,8 @@ pub(crate) enum Flavour {
     Modes,
     /// A loop around the middle.
     Loop,
+    /// Few operations that fight for events and counts.
+    Fight,
 }
 
 /// A random program.
@@ -440,12 +540,13 @@ pub(crate) fn random(seed: u64, flavour: Flavour) -> Spec {
     let mut rng = Rng::new(seed);
     let streams = 2 + rng.below(3) as usize;
     let semaphores = 1 + rng.below(4) as u32;
-    let events = if flavour == Flavour::Modes { 2 } else { 0 };
+    let events = if matches!(flavour, Flavour::Modes | Flavour::Fight) { 2 } else { 0 };
     let count = match flavour {
+        Flavour::Fight => 3 + rng.below(5),
         Flavour::Modes => 4 + rng.below(6),
         _ => 4 + rng.below(14),
     };
-    let mut spec = Spec { streams, counters: semaphores + events, ops: Vec::new(), body: None };
+    let mut spec = Spec { streams, counters: semaphores + events, ops: Vec::new(), body: None, trips: None };
     let mut counts: BTreeMap<u32, i64> = BTreeMap::new();
     let mut tiles: Vec<Tile> = Vec::new();
     for _ in 0..count {
@@ -492,7 +593,7 @@ pub(crate) fn random(seed: u64, flavour: Flavour) -> Spec {
                         dims = vec![(2 + rng.below(3) as i64, 70 + rng.below(4))];
                     }
                     let mask = [0x0f, 0xf0, 0xff, 0x33, 0x01][rng.below(5) as usize];
-                    Tile { mask, base: rng.below(12) as i64, dims, width: 1 + rng.below(4) }
+                    Tile { mask, base: rng.below(12) as i64, dims, width: 1 + rng.below(4), moves: None }
                 };
                 tiles.push(tile.clone());
                 op.accesses.push((tile, rng.chance(50)));
@@ -511,7 +612,8 @@ pub(crate) fn random(seed: u64, flavour: Flavour) -> Spec {
             let value = if op.what == Do::Dma { 16 } else { 1 + rng.below(2) as i64 };
             let step = match (flavour, rng.below(100)) {
                 (Flavour::Modes, 0..=15) if counts.get(&counter).copied().unwrap_or(0) > 0 => Step::Add(-1),
-                (Flavour::Modes, 16..=20) => Step::Write(rng.below(3) as i64),
+                (Flavour::Fight, 21..=45) => Step::Add(-1),
+                (Flavour::Modes | Flavour::Fight, 16..=20) => Step::Write(rng.below(3) as i64),
                 _ => Step::Add(value),
             };
             let count = counts.entry(counter).or_default();
@@ -522,7 +624,15 @@ pub(crate) fn random(seed: u64, flavour: Flavour) -> Spec {
             }
             op.updates.push((counter, step));
         }
-        if events > 0 && rng.chance(35) {
+        if flavour == Flavour::Fight && rng.chance(60) {
+            let counter = semaphores + rng.below(2) as u32;
+            if rng.chance(60) {
+                op.waits.push((counter, None));
+            }
+            if rng.chance(60) && matches!(op.what, Do::Work | Do::Dma) {
+                op.updates.push((semaphores + rng.below(2) as u32, Step::Set));
+            }
+        } else if events > 0 && rng.chance(35) {
             let counter = semaphores + rng.below(2) as u32;
             let count = counts.entry(counter).or_default();
             if *count == 0 && matches!(op.what, Do::Work | Do::Dma) {

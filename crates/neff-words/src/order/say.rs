@@ -323,6 +323,20 @@ impl Checked<'_> {
 
     fn repair_text(&self, repair: &Repair) -> String {
         match repair {
+            // A word has one field for what it waits for.
+            Repair::Wait { waiter, counter, value, from } if self.filled.waits(waiter.op).len() > 0 => {
+                format!(
+                    "put a word before {}, which waits already, that waits for {} >= {value}, which {} brings",
+                    self.who(*waiter),
+                    self.counter_text(*counter),
+                    self.who(*from)
+                )
+            }
+            Repair::Update { waiter, from } if self.filled.waits(waiter.op).len() > 0 => format!(
+                "let {} update a free semaphore when it is done, and put a word before {}, which waits already, that waits for it",
+                self.who(*from),
+                self.who(*waiter)
+            ),
             Repair::Wait { waiter, counter, value, from } => format!(
                 "let {} wait for {} >= {value}, which {} brings",
                 self.who(*waiter),
@@ -404,10 +418,21 @@ impl Checked<'_> {
         let text = match finding.code {
             "ORD005" => format!("{one} waits for {wait}, more than it is ever counted to"),
             "ORD006" => format!("{one} waits for {wait}, but nothing updates it"),
-            "ORD014" if others.is_empty() => format!("deadlock: {one} waits for ever"),
-            "ORD014" => format!("deadlock: {one} waits for ever; so do {}", others.join(", ")),
+            "ORD014" => {
+                let how = if finding.turns.is_empty() { "waits" } else { "can wait" };
+                let when = if finding.turns.is_empty() { "" } else { ", depending on who is faster" };
+                let more =
+                    if others.is_empty() { String::new() } else { format!("; so do {}", others.join(", ")) };
+                format!("deadlock: {one} {how} for ever{more}{when}")
+            }
             "ORD017" => format!("{one} sets {counter}, which can be set already"),
             "ORD018" => format!("{one} and the reset of {counter} by {other} come in no fixed order"),
+            "ORD021" if finding.wait.is_some() => {
+                format!("{one} waits for {wait}: whether that ever comes is not known before it runs")
+            }
+            "ORD021" if finding.counter.is_some() => format!(
+                "who is faster decides what {counter} counts where {one} waits for it, and there are too many orders to try whether all goes on in each"
+            ),
             "ORD021" => format!("{one} leaves counts unknown"),
             "ORD022" if other.is_empty() => format!("{one} accumulates where no group was started"),
             "ORD022" => format!("{one} meets an accumulation group in the wrong state; {other} wrote last"),

@@ -27,8 +27,14 @@ fn real() -> Option<Vec<u8>> {
     bytes
 }
 
-const STRICT: Options =
-    Options { assume_queue_order: false, strict: false, all: false, redundant: true, max_pairs: 1000 };
+const STRICT: Options = Options {
+    assume_queue_order: false,
+    strict: false,
+    all: false,
+    redundant: true,
+    max_pairs: 1000,
+    max_told: 1000,
+};
 
 fn run<'a>(package: &'a Package, program: &'a Program) -> Checked<'a> {
     check(package, program, generation(package).unwrap(), &STRICT).unwrap()
