@@ -16,7 +16,7 @@ const KLR_WRITER: f64 = 110.0;
 
 /// A line of the table.
 fn row(work: &str, measured: &str, goal: &str, met: bool) {
-    println!("{work:<44} {measured:<34} {goal:<30} {}", if met { "met" } else { "missed" });
+    println!("{work:<46} {measured:<34} {goal:<30} {}", if met { "met" } else { "missed" });
 }
 
 pub(super) fn run(root: &Path, folder: &Path, runs: usize) -> Result<()> {
@@ -26,7 +26,7 @@ pub(super) fn run(root: &Path, folder: &Path, runs: usize) -> Result<()> {
     }
     cargo(root, &["-p", "klr", "--example", "gen_klr"])?;
     cargo(root, &["-p", "tpb-isa", "--example", "stream"])?;
-    println!("{:<44} {:<34} {:<30}", "work", "measured", "goal");
+    println!("{:<46} {:<34} {:<30}", "work", "measured", "goal");
     json(&peers, &module(folder, 50_000)?, runs)?;
     order(root, folder, runs)?;
     klr(root, folder)?;
