@@ -199,8 +199,16 @@ impl Reader<'_> {
         let at = self.lexer.pos();
         let mut ahead = self.lexer.clone();
         ahead.enter()?;
-        let is_term =
+        let mut is_term =
             ahead.peek() == b'"' && matches!(&*ahead.key()?, "idx" | "coeff" | "AxisLabel" | "coef");
+        // An expression may have an unknown member of such a name.
+        while is_term {
+            ahead.skip_value()?;
+            if !ahead.next_member()? {
+                break;
+            }
+            is_term = ahead.key()? != "kind";
+        }
         if !is_term {
             return self.expr("a term or an expression").map(Term::Summand);
         }

@@ -212,6 +212,10 @@ fn unknown_members_of_expressions_stay() {
     // A member that another kind of expression has is an unknown one here, also when it is no expression.
     let odd = json!({"kind": "ShardIDKind", "ub": 1, "numer": constant(1), "c": 5});
     assert_eq!(written(2, &odd), odd);
+    // In a sum, where a term has members of such names.
+    let summand = json!({"coef": "x", "kind": "ShardIDKind", "ub": 1});
+    let odd = json!({"kind": "SumKind", "n_terms": 2, "terms": [constant(1), summand]});
+    assert_eq!(written(2, &odd), odd);
     // Nothing is decoded there, so it may have any encoding.
     let old = json!({"terms": [], "c": 0, "op": "Div", "op_param": 3});
     let odd = json!({"kind": "ShardIDKind", "ub": 1, "numer": old});
