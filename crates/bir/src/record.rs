@@ -325,44 +325,25 @@ impl<T: FieldType> FieldType for Box<T> {
     }
 }
 
-impl<T: FieldType> FieldType for Vec<T> {
-    fn as_field(&self) -> FieldValue<'_> {
-        FieldValue::List(self.iter().map(T::as_field).collect())
-    }
-    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
-        self.iter_mut().for_each(|item| item.visit_refs(visitor));
-    }
-    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
-        self.iter().for_each(|item| item.visit_exprs(visit));
-    }
-}
-
 /// A list that nearly always has one element, which lies in the record itself.
 pub type Few<T> = SmallVec<[T; 1]>;
 
-impl<T: FieldType> FieldType for Few<T> {
-    fn as_field(&self) -> FieldValue<'_> {
-        FieldValue::List(self.iter().map(T::as_field).collect())
-    }
-    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
-        self.iter_mut().for_each(|item| item.visit_refs(visitor));
-    }
-    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
-        self.iter().for_each(|item| item.visit_exprs(visit));
-    }
+macro_rules! list_fields {
+    ($($list:ty)*) => {$(
+        impl<T: FieldType> FieldType for $list {
+            fn as_field(&self) -> FieldValue<'_> {
+                FieldValue::List(self.iter().map(T::as_field).collect())
+            }
+            fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
+                self.iter_mut().for_each(|item| item.visit_refs(visitor));
+            }
+            fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
+                self.iter().for_each(|item| item.visit_exprs(visit));
+            }
+        }
+    )*};
 }
-
-impl<T: FieldType> FieldType for [T; 2] {
-    fn as_field(&self) -> FieldValue<'_> {
-        FieldValue::List(self.iter().map(T::as_field).collect())
-    }
-    fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
-        self.iter_mut().for_each(|item| item.visit_refs(visitor));
-    }
-    fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
-        self.iter().for_each(|item| item.visit_exprs(visit));
-    }
-}
+list_fields! { Vec<T> Few<T> [T; 2] }
 
 impl FieldType for AccessPattern {
     fn as_field(&self) -> FieldValue<'_> {

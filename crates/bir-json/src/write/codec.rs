@@ -239,29 +239,16 @@ impl<T: Write> Write for Box<T> {
     }
 }
 
-impl<T: Write> Write for Box<[T]> {
-    fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
-        w.array(self, |w, item| item.write(w));
-    }
+macro_rules! write_lists {
+    ($($list:ty)*) => {$(
+        impl<T: Write> Write for $list {
+            fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
+                w.array(self, |w, item| item.write(w));
+            }
+        }
+    )*};
 }
-
-impl<T: Write> Write for Vec<T> {
-    fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
-        w.array(self, |w, item| item.write(w));
-    }
-}
-
-impl<T: Write> Write for Few<T> {
-    fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
-        w.array(self, |w, item| item.write(w));
-    }
-}
-
-impl<T: Write> Write for [T; 2] {
-    fn write<'a>(&'a self, w: &mut Writer<'a, '_>) {
-        w.array(self, |w, item| item.write(w));
-    }
-}
+write_lists! { Box<[T]> Vec<T> Few<T> [T; 2] }
 
 macro_rules! write_refs {
     ($($id:ty),*) => {$(

@@ -214,6 +214,16 @@ fn redundant(spec: &Spec, outcome: &bir_order::Outcome) -> Vec<String> {
     problems
 }
 
+/// The smallest program that still has differences, and its operations in words.
+fn shrunk(spec: Spec, differences: fn(&Spec) -> Vec<String>) -> (Spec, Vec<String>) {
+    let mut least = spec;
+    while let Some(less) = smaller(&least).into_iter().find(|less| !differences(less).is_empty()) {
+        least = less;
+    }
+    let ops = least.ops.iter().enumerate().map(|(at, op)| format!("{at}: {op:?}")).collect();
+    (least, ops)
+}
+
 fn run(flavour: Flavour, default: u64) {
     let count = std::env::var("BIR_ORDER_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let first = std::env::var("BIR_ORDER_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
@@ -222,11 +232,7 @@ fn run(flavour: Flavour, default: u64) {
         if disagreements(&spec).is_empty() {
             continue;
         }
-        let mut least = spec;
-        while let Some(less) = smaller(&least).into_iter().find(|less| !disagreements(less).is_empty()) {
-            least = less;
-        }
-        let ops: Vec<String> = least.ops.iter().enumerate().map(|(at, op)| format!("{at}: {op:?}")).collect();
+        let (least, ops) = shrunk(spec, disagreements);
         panic!(
             "{flavour:?} program {seed}: {}\nstreams {} body {:?}\n{}",
             disagreements(&least).join("\n"),
@@ -319,11 +325,7 @@ fn loops_with_accesses_that_move() {
         if moving_differences(&spec).is_empty() {
             continue;
         }
-        let mut least = spec;
-        while let Some(less) = smaller(&least).into_iter().find(|less| !moving_differences(less).is_empty()) {
-            least = less;
-        }
-        let ops: Vec<String> = least.ops.iter().enumerate().map(|(at, op)| format!("{at}: {op:?}")).collect();
+        let (least, ops) = shrunk(spec, moving_differences);
         panic!(
             "program {seed}: {}\nstreams {} body {:?} trips {:?}\n{}",
             moving_differences(&least).join("\n"),
