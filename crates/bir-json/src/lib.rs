@@ -6,6 +6,7 @@ mod lexer;
 pub mod number;
 mod place;
 mod read;
+mod templates;
 mod value;
 mod write;
 

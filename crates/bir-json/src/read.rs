@@ -13,6 +13,7 @@ mod oddities;
 mod operand;
 mod resolve;
 mod storage;
+mod templates;
 
 use std::borrow::Cow;
 
@@ -30,6 +31,7 @@ use duplicates::Duplicates;
 use known::KnownTexts;
 use names::{InstNames, SymMap};
 use resolve::RawEdge;
+use templates::Templates;
 
 /// What to do with a reference to an object that does not exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -192,6 +194,8 @@ pub(crate) struct Reader<'a> {
     inst_names: InstNames,
     /// Operands of the function or queue that is read, by their text.
     known_arguments: KnownTexts<Argument>,
+    /// Texts of instructions between the values that change.
+    templates: Templates,
     /// Source records, by their text.
     known_debug: KnownTexts<Shared<DebugInfo>>,
     /// Dependencies by name, for pass 2.
@@ -210,6 +214,8 @@ pub(crate) struct Reader<'a> {
     /// Block and opcode of the instruction that is read.
     current_block: BlockId,
     current_opcode: InstructionType,
+    /// The op that is read is a copy of another one, of which some members are read anew.
+    op_is_copy: bool,
     /// The channel of the collective that is read is an expression, the older form.
     channel_is_expr: bool,
     /// Blocks of a body that were read before the opcode.
@@ -291,6 +297,7 @@ impl<'a> Reader<'a> {
             searches: 0,
             inst_names: InstNames::default(),
             known_arguments: KnownTexts::default(),
+            templates: Templates::default(),
             known_debug: KnownTexts::default(),
             edges: Vec::new(),
             edge_extras: Vec::new(),
@@ -301,6 +308,7 @@ impl<'a> Reader<'a> {
             set_has_class: false,
             current_block: Id::new(0),
             current_opcode: InstructionType::Generic,
+            op_is_copy: false,
             channel_is_expr: false,
             body: None,
         }
@@ -504,30 +512,35 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads the members of an instruction that belong to its op; the rest become unknown members.
+    /// Reads members of an instruction that belong to its op; the rest become unknown members.
     pub(crate) fn op_members<T: ReadRecord>(
         &mut self,
+        op: &mut T,
         members: &[Member<'_>],
         extra: &mut Extra,
-    ) -> Result<T> {
-        let mut op = T::default();
-        *op.presence() = Presence::NONE;
+    ) -> Result<()> {
+        let whole = !std::mem::take(&mut self.op_is_copy);
+        if whole {
+            *op.presence() = Presence::NONE;
+        }
         let mut seen = 0;
         for member in members {
             match T::find(member.key.as_bytes()) {
                 Some(index) => {
                     self.lexer.seek(member.value_at);
-                    self.known_member(&mut op, index, &member.key, member.key_at, &mut seen, Some(extra))?;
+                    self.known_member(op, index, &member.key, member.key_at, &mut seen, Some(extra))?;
                 }
                 None => self.unknown_op_member(member, extra)?,
             }
         }
-        let start = match self.holder {
-            Holder::Inst(inst) => self.positions.inst(inst).unwrap_or(0),
-            _ => 0,
-        };
-        self.check_required(T::SPECS, const { required(T::SPECS) }, seen, start);
-        Ok(op)
+        if whole {
+            let start = match self.holder {
+                Holder::Inst(inst) => self.positions.inst(inst).unwrap_or(0),
+                _ => 0,
+            };
+            self.check_required(T::SPECS, const { required(T::SPECS) }, seen, start);
+        }
+        Ok(())
     }
 
     pub(crate) fn unknown_op_member(&mut self, member: &Member<'_>, extra: &mut Extra) -> Result<()> {

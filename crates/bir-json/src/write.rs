@@ -6,6 +6,7 @@ mod header;
 mod object;
 mod out;
 mod parallel;
+mod templates;
 mod texts;
 
 use std::io;
@@ -53,13 +54,23 @@ pub(crate) struct Writer<'a, 'w> {
     pub(crate) module: &'a Module,
     pub(crate) drop_unknown: bool,
     texts: texts::Texts,
+    templates: templates::Templates,
+    recording: templates::Recording,
     threads: usize,
 }
 
 impl<'a, 'w> Writer<'a, 'w> {
     fn new(module: &'a Module, sink: &'w mut dyn io::Write, options: &WriteOptions) -> Writer<'a, 'w> {
         let WriteOptions { style, drop_unknown, threads, .. } = *options;
-        Writer { out: Out::new(sink, style), module, drop_unknown, texts: Default::default(), threads }
+        Writer {
+            out: Out::new(sink, style),
+            module,
+            drop_unknown,
+            texts: Default::default(),
+            templates: Default::default(),
+            recording: Default::default(),
+            threads,
+        }
     }
 }
 

@@ -100,6 +100,7 @@ macro_rules! open_enum {
         }
 
         impl $crate::record::FieldType for $name {
+            $crate::record::same_when_equal!();
             fn as_field(&self) -> $crate::record::FieldValue<'_> {
                 match $crate::open_enum::OpenEnum::name(*self) {
                     Ok(name) => $crate::record::FieldValue::Name(name),

@@ -212,11 +212,32 @@ pub trait FieldType {
     fn visit_refs(&mut self, _visitor: &mut dyn RefVisitor) {}
     /// Calls `visit` with the root of every expression inside.
     fn visit_exprs(&self, _visit: &mut dyn FnMut(ExprId)) {}
+    /// Whether two values are written alike: zeros have signs here, and NaN is the same as NaN. False also where
+    /// that is not certain, as for expressions.
+    fn is_same(&self, _other: &Self) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
 }
+
+/// Types that are written alike when they are equal.
+macro_rules! same_when_equal {
+    () => {
+        #[inline]
+        fn is_same(&self, other: &Self) -> bool {
+            self == other
+        }
+    };
+}
+
+pub(crate) use same_when_equal;
 
 macro_rules! scalar_fields {
     ($($ty:ty => $value:expr;)*) => {$(
         impl FieldType for $ty {
+            same_when_equal!();
             fn as_field(&self) -> FieldValue<'_> {
                 let convert: fn($ty) -> FieldValue<'static> = $value;
                 convert(*self)
@@ -233,19 +254,40 @@ scalar_fields! {
     u64 => FieldValue::Uint;
     i32 => |v| FieldValue::Int(v.into());
     i64 => FieldValue::Int;
-    f32 => FieldValue::Float;
     Sym => FieldValue::Text;
-    ImmNumber => |v| match v {
-        ImmNumber::Unsigned(v) => FieldValue::Uint(v),
-        ImmNumber::Signed(v) => FieldValue::Int(v),
-        ImmNumber::Float(v) => FieldValue::Float(v),
-    };
     AliasEdge => |_| FieldValue::Opaque;
+}
+
+impl FieldType for f32 {
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::Float(*self)
+    }
+    #[inline]
+    fn is_same(&self, other: &Self) -> bool {
+        self.to_bits() == other.to_bits()
+    }
+}
+
+impl FieldType for ImmNumber {
+    fn as_field(&self) -> FieldValue<'_> {
+        match *self {
+            ImmNumber::Unsigned(v) => FieldValue::Uint(v),
+            ImmNumber::Signed(v) => FieldValue::Int(v),
+            ImmNumber::Float(v) => FieldValue::Float(v),
+        }
+    }
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (ImmNumber::Float(a), ImmNumber::Float(b)) => a.is_same(b),
+            _ => self == other,
+        }
+    }
 }
 
 macro_rules! reference_fields {
     ($($id:ty => $variant:ident, $method:ident;)*) => {$(
         impl FieldType for Ref<$id> {
+            same_when_equal!();
             fn as_field(&self) -> FieldValue<'_> {
                 FieldValue::$variant(*self)
             }
@@ -295,6 +337,12 @@ impl<T: FieldType> FieldType for MaybeAffine<T> {
             visit(*id);
         }
     }
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (MaybeAffine::Value(a), MaybeAffine::Value(b)) => a.is_same(b),
+            _ => false,
+        }
+    }
 }
 
 impl<T: FieldType> FieldType for Option<T> {
@@ -311,6 +359,13 @@ impl<T: FieldType> FieldType for Option<T> {
             value.visit_exprs(visit);
         }
     }
+    #[inline]
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Some(a), Some(b)) => a.is_same(b),
+            (a, b) => a.is_none() && b.is_none(),
+        }
+    }
 }
 
 impl<T: FieldType> FieldType for Box<T> {
@@ -322,6 +377,9 @@ impl<T: FieldType> FieldType for Box<T> {
     }
     fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
         (**self).visit_exprs(visit);
+    }
+    fn is_same(&self, other: &Self) -> bool {
+        (**self).is_same(other)
     }
 }
 
@@ -340,12 +398,16 @@ macro_rules! list_fields {
             fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
                 self.iter().for_each(|item| item.visit_exprs(visit));
             }
+            fn is_same(&self, other: &Self) -> bool {
+                self.len() == other.len() && self.iter().zip(other).all(|(a, b)| a.is_same(b))
+            }
         }
     )*};
 }
 list_fields! { Vec<T> Few<T> [T; 2] }
 
 impl FieldType for AccessPattern {
+    same_when_equal!();
     fn as_field(&self) -> FieldValue<'_> {
         let pair = |p: crate::access::ApPair| {
             FieldValue::List(vec![FieldValue::Int(p.step), FieldValue::Int(p.num)])
@@ -355,6 +417,7 @@ impl FieldType for AccessPattern {
 }
 
 impl FieldType for Shape {
+    same_when_equal!();
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::List(self.iter().map(FieldValue::Uint).collect())
     }
@@ -372,6 +435,7 @@ impl ArgumentMap {
 }
 
 impl FieldType for ArgumentMap {
+    same_when_equal!();
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::Map(&self.0)
     }
@@ -386,6 +450,9 @@ impl FieldType for Value {
 impl FieldType for Members {
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::Members(self)
+    }
+    fn is_same(&self, other: &Self) -> bool {
+        self.is_empty() && other.is_empty()
     }
 }
 
@@ -580,6 +647,12 @@ macro_rules! record {
             }
             fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
                 Fields::visit_exprs(self, visit);
+            }
+            fn is_same(&self, _other: &Self) -> bool {
+                self.present == _other.present
+                    $(&& self.$field.is_same(&_other.$field))*
+                    $(&& self.$link == _other.$link)*
+                    $(&& self.$extra.is_empty() && _other.$extra.is_empty())?
             }
         }
     };

@@ -295,32 +295,20 @@ fn ops(tables: &Tables) -> Result<String> {
     let (mut read, mut put_arms) = (String::new(), String::new());
     for op in &tables.ops.op {
         let name = &op.name;
-        match storage(op) {
-            Storage::Unit => {
-                let _ = writeln!(read, "InstructionType::{name} => Op::{name},");
-                continue;
-            }
-            Storage::Inline => {
-                let _ =
-                    writeln!(read, "InstructionType::{name} => Op::{name}(r.op_members(members, extra)?),");
-            }
-            Storage::Boxed => {
-                let _ = writeln!(
-                    read,
-                    "InstructionType::{name} => Op::{name}(Box::new(r.op_members(members, extra)?)),"
-                );
-            }
-        }
+        let place = match storage(op) {
+            Storage::Unit => continue,
+            Storage::Inline => "op",
+            Storage::Boxed => "&mut **op",
+        };
+        let _ = writeln!(read, "Op::{name}(op) => r.op_members({place}, members, extra),");
         let _ = writeln!(put_arms, "Op::{name}(op) => put_{}(self, inst, op),", super::tables::snake(name));
     }
-    let unit = "members.iter().try_for_each(|m| r.unknown_op_member(m, extra))?;";
+    let unit = "members.iter().try_for_each(|m| r.unknown_op_member(m, extra))";
     let _ = write!(
         out,
-        "/// Reads the op of an instruction from the members that are not in the header.
-pub(crate) fn read_op(opcode: InstructionType, r: &mut Reader<'_>, members: &[Member<'_>], extra: &mut Extra) -> Result<Op> {{
-let op = match opcode {{ {read} InstructionType::Other(name) => Op::Other(name), }};
-if op.fields().is_none() {{ {unit} }}
-Ok(op)
+        "/// Reads members of an instruction that are not in the header into the op; what it has keeps its value otherwise.
+pub(crate) fn read_op(op: &mut Op, r: &mut Reader<'_>, members: &[Member<'_>], extra: &mut Extra) -> Result<()> {{
+match op {{ {read} _ => {unit}, }}
 }}
 
 impl<'a> Object<'a, '_, '_> {{

@@ -198,7 +198,7 @@ pub const LEGACY_OPS: &[&str] = &[{}];\n",
 }
 
 fn op_enum(out: &mut String, tables: &Tables) {
-    let (mut variants, mut opcodes, mut new, mut fields, mut visit) = Default::default();
+    let (mut variants, mut opcodes, mut new, mut fields, mut visit, mut same) = Default::default();
     let add = |to: &mut String, text: String| to.push_str(&text);
     for op in &tables.ops.op {
         let name = &op.name;
@@ -224,6 +224,7 @@ fn op_enum(out: &mut String, tables: &Tables) {
                 add(&mut new, format!("InstructionType::{name} => Op::{name}(Default::default()),\n"));
                 add(&mut fields, format!("Op::{name}(op) => {fields_of},\n"));
                 add(&mut visit, format!("Op::{name}(op) => op.visit_refs(visitor),\n"));
+                add(&mut same, format!("(Op::{name}(a), Op::{name}(b)) => a.is_same(b),\n"));
             }
         }
     }
@@ -274,6 +275,15 @@ _ => return None,
 /// Whether the keys of the op may name blocks, instructions or functions.
 pub fn names_code(&self) -> bool {{
 matches!(self, {names_code})
+}}
+
+/// Whether the keys of the op are the same as those of another, presence and signs of zeros included, so that both
+/// are written alike. False where that is not certain: it depends on more than the op.
+pub fn is_same(&self, other: &Op) -> bool {{
+match (self, other) {{
+{same}
+_ => self == other,
+}}
 }}
 
 /// Visits the references in the keys of the op.

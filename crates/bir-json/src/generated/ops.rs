@@ -14,150 +14,94 @@ use bir::{Instruction, Op};
 
 use crate::read::Member;
 
-/// Reads the op of an instruction from the members that are not in the header.
+/// Reads members of an instruction that are not in the header into the op; what it has keeps its value otherwise.
 pub(crate) fn read_op(
-    opcode: InstructionType,
+    op: &mut Op,
     r: &mut Reader<'_>,
     members: &[Member<'_>],
     extra: &mut Extra,
-) -> Result<Op> {
-    let op = match opcode {
-        InstructionType::Generic => Op::Generic,
-        InstructionType::GenericCopy => Op::GenericCopy(r.op_members(members, extra)?),
-        InstructionType::GenericRelu => Op::GenericRelu,
-        InstructionType::AbstractCopy => Op::AbstractCopy(r.op_members(members, extra)?),
-        InstructionType::Activation => Op::Activation(Box::new(r.op_members(members, extra)?)),
-        InstructionType::ReadActivationAccumulator => Op::ReadActivationAccumulator,
-        InstructionType::LoadActFuncSet => Op::LoadActFuncSet(r.op_members(members, extra)?),
-        InstructionType::MatmultBase => Op::MatmultBase(Box::new(r.op_members(members, extra)?)),
-        InstructionType::Matmult => Op::Matmult(Box::new(r.op_members(members, extra)?)),
-        InstructionType::MatmultSparse => Op::MatmultSparse(Box::new(r.op_members(members, extra)?)),
-        InstructionType::Memset => Op::Memset(r.op_members(members, extra)?),
-        InstructionType::GetGlobalRankId => Op::GetGlobalRankId(r.op_members(members, extra)?),
-        InstructionType::NoOp => Op::NoOp,
-        InstructionType::EventSemaphore => Op::EventSemaphore,
-        InstructionType::GroupResetSemaphores => {
-            Op::GroupResetSemaphores(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::AllEngineBarrier => Op::AllEngineBarrier,
-        InstructionType::Drain => Op::Drain(r.op_members(members, extra)?),
-        InstructionType::Halt => Op::Halt,
-        InstructionType::DMA => Op::DMA(Box::new(r.op_members(members, extra)?)),
-        InstructionType::Load => Op::Load(Box::new(r.op_members(members, extra)?)),
-        InstructionType::Pool => Op::Pool(r.op_members(members, extra)?),
-        InstructionType::Reciprocal => Op::Reciprocal,
-        InstructionType::Save => Op::Save(Box::new(r.op_members(members, extra)?)),
-        InstructionType::TensorCopy => Op::TensorCopy(r.op_members(members, extra)?),
-        InstructionType::TensorCopyDynamicSrc => Op::TensorCopyDynamicSrc(r.op_members(members, extra)?),
-        InstructionType::TensorCopyDynamicDst => Op::TensorCopyDynamicDst(r.op_members(members, extra)?),
-        InstructionType::IndirectCopy => Op::IndirectCopy(r.op_members(members, extra)?),
-        InstructionType::TensorReduce => Op::TensorReduce(Box::new(r.op_members(members, extra)?)),
-        InstructionType::TensorScalar => Op::TensorScalar(Box::new(r.op_members(members, extra)?)),
-        InstructionType::TensorScalarPtr => Op::TensorScalarPtr(Box::new(r.op_members(members, extra)?)),
-        InstructionType::TensorScalarCache => Op::TensorScalarCache(Box::new(r.op_members(members, extra)?)),
-        InstructionType::TensorTensor => Op::TensorTensor(r.op_members(members, extra)?),
-        InstructionType::DMACopy => Op::DMACopy(Box::new(r.op_members(members, extra)?)),
-        InstructionType::GPSIMDSB2SB => Op::GPSIMDSB2SB,
-        InstructionType::BNStats => Op::BNStats(r.op_members(members, extra)?),
-        InstructionType::BNStatsAggregate => Op::BNStatsAggregate,
-        InstructionType::BNGradients => Op::BNGradients,
-        InstructionType::BNBackprop => Op::BNBackprop(r.op_members(members, extra)?),
-        InstructionType::BNBackprop2 => Op::BNBackprop2(r.op_members(members, extra)?),
-        InstructionType::StreamShuffle => Op::StreamShuffle(Box::new(r.op_members(members, extra)?)),
-        InstructionType::StreamTranspose => Op::StreamTranspose,
-        InstructionType::ReadVarAddr => Op::ReadVarAddr(Box::new(r.op_members(members, extra)?)),
-        InstructionType::GenericIndirectLoad => {
-            Op::GenericIndirectLoad(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::IndirectLoad => Op::IndirectLoad(Box::new(r.op_members(members, extra)?)),
-        InstructionType::GenericIndirectSave => {
-            Op::GenericIndirectSave(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::IndirectSave => Op::IndirectSave(Box::new(r.op_members(members, extra)?)),
-        InstructionType::IndirectSaveAccumulate => {
-            Op::IndirectSaveAccumulate(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::Collective => Op::Collective(r.op_members(members, extra)?),
-        InstructionType::CollectiveCompute => Op::CollectiveCompute(Box::new(r.op_members(members, extra)?)),
-        InstructionType::CollectiveSend => Op::CollectiveSend(Box::new(r.op_members(members, extra)?)),
-        InstructionType::CollectiveRecv => Op::CollectiveRecv(Box::new(r.op_members(members, extra)?)),
-        InstructionType::Select => Op::Select,
-        InstructionType::CopyPredicated => Op::CopyPredicated(Box::new(r.op_members(members, extra)?)),
-        InstructionType::CustomOp => Op::CustomOp(Box::new(r.op_members(members, extra)?)),
-        InstructionType::BIRKernel => Op::BIRKernel(Box::new(r.op_members(members, extra)?)),
-        InstructionType::NKIKernel => Op::NKIKernel(Box::new(r.op_members(members, extra)?)),
-        InstructionType::NKIKLIRKernel => Op::NKIKLIRKernel(Box::new(r.op_members(members, extra)?)),
-        InstructionType::DevicePrint => Op::DevicePrint(r.op_members(members, extra)?),
-        InstructionType::GetRandState => Op::GetRandState,
-        InstructionType::SetRandState => Op::SetRandState(r.op_members(members, extra)?),
-        InstructionType::Rand => Op::Rand(Box::new(r.op_members(members, extra)?)),
-        InstructionType::Iota => Op::Iota(Box::new(r.op_members(members, extra)?)),
-        InstructionType::TensorScalarAffineSelect => {
-            Op::TensorScalarAffineSelect(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::RangeSelect => Op::RangeSelect(Box::new(r.op_members(members, extra)?)),
-        InstructionType::GetSequenceBounds => Op::GetSequenceBounds,
-        InstructionType::Dropout => Op::Dropout(r.op_members(members, extra)?),
-        InstructionType::GetCurProcessingRankID => {
-            Op::GetCurProcessingRankID(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::DMATrigger => Op::DMATrigger(Box::new(r.op_members(members, extra)?)),
-        InstructionType::DMADescriptor => Op::DMADescriptor(r.op_members(members, extra)?),
-        InstructionType::DMADescriptorCopy => Op::DMADescriptorCopy(r.op_members(members, extra)?),
-        InstructionType::DMADescriptorCCE => Op::DMADescriptorCCE(Box::new(r.op_members(members, extra)?)),
-        InstructionType::DMADescriptorTranspose => {
-            Op::DMADescriptorTranspose(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::DMADescriptorReplicate => Op::DMADescriptorReplicate(r.op_members(members, extra)?),
-        InstructionType::RegisterAlu => Op::RegisterAlu(r.op_members(members, extra)?),
-        InstructionType::RegisterMove => Op::RegisterMove,
-        InstructionType::TensorLoad => Op::TensorLoad,
-        InstructionType::TensorSave => Op::TensorSave,
-        InstructionType::Terminator => Op::Terminator,
-        InstructionType::CompareAndBranch => Op::CompareAndBranch(Box::new(r.op_members(members, extra)?)),
-        InstructionType::UnconditionalBranch => Op::UnconditionalBranch(r.op_members(members, extra)?),
-        InstructionType::BranchHint => Op::BranchHint(r.op_members(members, extra)?),
-        InstructionType::Return => Op::Return,
-        InstructionType::Exit => Op::Exit,
-        InstructionType::Break => Op::Break,
-        InstructionType::Call => Op::Call(Box::new(r.op_members(members, extra)?)),
-        InstructionType::SwitchQueueInstance => {
-            Op::SwitchQueueInstance(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::ResetQueueInstance => Op::ResetQueueInstance(r.op_members(members, extra)?),
-        InstructionType::CoreBarrier => Op::CoreBarrier(Box::new(r.op_members(members, extra)?)),
-        InstructionType::Max => Op::Max,
-        InstructionType::MaxIndex => Op::MaxIndex,
-        InstructionType::MatchReplace => Op::MatchReplace(r.op_members(members, extra)?),
-        InstructionType::MaxIndexAndMatchReplace => {
-            Op::MaxIndexAndMatchReplace(r.op_members(members, extra)?)
-        }
-        InstructionType::Gather => Op::Gather,
-        InstructionType::InlineASMBytes => Op::InlineASMBytes(Box::new(r.op_members(members, extra)?)),
-        InstructionType::TensorCompletion => Op::TensorCompletion(r.op_members(members, extra)?),
-        InstructionType::MatmultMx => Op::MatmultMx(Box::new(r.op_members(members, extra)?)),
-        InstructionType::QuantizeMx => Op::QuantizeMx,
-        InstructionType::Rand2 => Op::Rand2,
-        InstructionType::RandSetState => Op::RandSetState,
-        InstructionType::RandGetState => Op::RandGetState,
-        InstructionType::Rng => Op::Rng,
-        InstructionType::ActivationReadAccumulator => Op::ActivationReadAccumulator,
-        InstructionType::DveReadAccumulator => Op::DveReadAccumulator(r.op_members(members, extra)?),
-        InstructionType::Exponential => Op::Exponential(r.op_members(members, extra)?),
-        InstructionType::NonzeroWithCount => Op::NonzeroWithCount,
-        InstructionType::Loop => Op::Loop(Box::new(r.op_members(members, extra)?)),
-        InstructionType::DynamicForLoop => Op::DynamicForLoop(Box::new(r.op_members(members, extra)?)),
-        InstructionType::DMABlock => Op::DMABlock(Box::new(r.op_members(members, extra)?)),
-        InstructionType::DoWhile => Op::DoWhile(Box::new(r.op_members(members, extra)?)),
-        InstructionType::TongaReduceMacroSymbolic => {
-            Op::TongaReduceMacroSymbolic(Box::new(r.op_members(members, extra)?))
-        }
-        InstructionType::Other(name) => Op::Other(name),
-    };
-    if op.fields().is_none() {
-        members.iter().try_for_each(|m| r.unknown_op_member(m, extra))?;
+) -> Result<()> {
+    match op {
+        Op::GenericCopy(op) => r.op_members(op, members, extra),
+        Op::AbstractCopy(op) => r.op_members(op, members, extra),
+        Op::Activation(op) => r.op_members(&mut **op, members, extra),
+        Op::LoadActFuncSet(op) => r.op_members(op, members, extra),
+        Op::MatmultBase(op) => r.op_members(&mut **op, members, extra),
+        Op::Matmult(op) => r.op_members(&mut **op, members, extra),
+        Op::MatmultSparse(op) => r.op_members(&mut **op, members, extra),
+        Op::Memset(op) => r.op_members(op, members, extra),
+        Op::GetGlobalRankId(op) => r.op_members(op, members, extra),
+        Op::GroupResetSemaphores(op) => r.op_members(&mut **op, members, extra),
+        Op::Drain(op) => r.op_members(op, members, extra),
+        Op::DMA(op) => r.op_members(&mut **op, members, extra),
+        Op::Load(op) => r.op_members(&mut **op, members, extra),
+        Op::Pool(op) => r.op_members(op, members, extra),
+        Op::Save(op) => r.op_members(&mut **op, members, extra),
+        Op::TensorCopy(op) => r.op_members(op, members, extra),
+        Op::TensorCopyDynamicSrc(op) => r.op_members(op, members, extra),
+        Op::TensorCopyDynamicDst(op) => r.op_members(op, members, extra),
+        Op::IndirectCopy(op) => r.op_members(op, members, extra),
+        Op::TensorReduce(op) => r.op_members(&mut **op, members, extra),
+        Op::TensorScalar(op) => r.op_members(&mut **op, members, extra),
+        Op::TensorScalarPtr(op) => r.op_members(&mut **op, members, extra),
+        Op::TensorScalarCache(op) => r.op_members(&mut **op, members, extra),
+        Op::TensorTensor(op) => r.op_members(op, members, extra),
+        Op::DMACopy(op) => r.op_members(&mut **op, members, extra),
+        Op::BNStats(op) => r.op_members(op, members, extra),
+        Op::BNBackprop(op) => r.op_members(op, members, extra),
+        Op::BNBackprop2(op) => r.op_members(op, members, extra),
+        Op::StreamShuffle(op) => r.op_members(&mut **op, members, extra),
+        Op::ReadVarAddr(op) => r.op_members(&mut **op, members, extra),
+        Op::GenericIndirectLoad(op) => r.op_members(&mut **op, members, extra),
+        Op::IndirectLoad(op) => r.op_members(&mut **op, members, extra),
+        Op::GenericIndirectSave(op) => r.op_members(&mut **op, members, extra),
+        Op::IndirectSave(op) => r.op_members(&mut **op, members, extra),
+        Op::IndirectSaveAccumulate(op) => r.op_members(&mut **op, members, extra),
+        Op::Collective(op) => r.op_members(op, members, extra),
+        Op::CollectiveCompute(op) => r.op_members(&mut **op, members, extra),
+        Op::CollectiveSend(op) => r.op_members(&mut **op, members, extra),
+        Op::CollectiveRecv(op) => r.op_members(&mut **op, members, extra),
+        Op::CopyPredicated(op) => r.op_members(&mut **op, members, extra),
+        Op::CustomOp(op) => r.op_members(&mut **op, members, extra),
+        Op::BIRKernel(op) => r.op_members(&mut **op, members, extra),
+        Op::NKIKernel(op) => r.op_members(&mut **op, members, extra),
+        Op::NKIKLIRKernel(op) => r.op_members(&mut **op, members, extra),
+        Op::DevicePrint(op) => r.op_members(op, members, extra),
+        Op::SetRandState(op) => r.op_members(op, members, extra),
+        Op::Rand(op) => r.op_members(&mut **op, members, extra),
+        Op::Iota(op) => r.op_members(&mut **op, members, extra),
+        Op::TensorScalarAffineSelect(op) => r.op_members(&mut **op, members, extra),
+        Op::RangeSelect(op) => r.op_members(&mut **op, members, extra),
+        Op::Dropout(op) => r.op_members(op, members, extra),
+        Op::GetCurProcessingRankID(op) => r.op_members(&mut **op, members, extra),
+        Op::DMATrigger(op) => r.op_members(&mut **op, members, extra),
+        Op::DMADescriptor(op) => r.op_members(op, members, extra),
+        Op::DMADescriptorCopy(op) => r.op_members(op, members, extra),
+        Op::DMADescriptorCCE(op) => r.op_members(&mut **op, members, extra),
+        Op::DMADescriptorTranspose(op) => r.op_members(&mut **op, members, extra),
+        Op::DMADescriptorReplicate(op) => r.op_members(op, members, extra),
+        Op::RegisterAlu(op) => r.op_members(op, members, extra),
+        Op::CompareAndBranch(op) => r.op_members(&mut **op, members, extra),
+        Op::UnconditionalBranch(op) => r.op_members(op, members, extra),
+        Op::BranchHint(op) => r.op_members(op, members, extra),
+        Op::Call(op) => r.op_members(&mut **op, members, extra),
+        Op::SwitchQueueInstance(op) => r.op_members(&mut **op, members, extra),
+        Op::ResetQueueInstance(op) => r.op_members(op, members, extra),
+        Op::CoreBarrier(op) => r.op_members(&mut **op, members, extra),
+        Op::MatchReplace(op) => r.op_members(op, members, extra),
+        Op::MaxIndexAndMatchReplace(op) => r.op_members(op, members, extra),
+        Op::InlineASMBytes(op) => r.op_members(&mut **op, members, extra),
+        Op::TensorCompletion(op) => r.op_members(op, members, extra),
+        Op::MatmultMx(op) => r.op_members(&mut **op, members, extra),
+        Op::DveReadAccumulator(op) => r.op_members(op, members, extra),
+        Op::Exponential(op) => r.op_members(op, members, extra),
+        Op::Loop(op) => r.op_members(&mut **op, members, extra),
+        Op::DynamicForLoop(op) => r.op_members(&mut **op, members, extra),
+        Op::DMABlock(op) => r.op_members(&mut **op, members, extra),
+        Op::DoWhile(op) => r.op_members(&mut **op, members, extra),
+        Op::TongaReduceMacroSymbolic(op) => r.op_members(&mut **op, members, extra),
+        _ => members.iter().try_for_each(|m| r.unknown_op_member(m, extra)),
     }
-    Ok(op)
 }
 
 impl<'a> Object<'a, '_, '_> {

@@ -3,13 +3,14 @@
 
 use bir::OpenEnum;
 use bir::access::{AccessPattern, ApPair, Shape};
+use bir::edges::EdgeKind;
 use bir::enums::Dtype;
 use bir::record::{Few, Presence};
 use bir::records::{PhysicalAp, SyncInfo, SyncUpdate, SyncWait};
 use smallvec::SmallVec;
 
 use super::{ReadRecord, Reader};
-use crate::lexer::Lexer;
+use crate::lexer::{Lexer, MAX_DEPTH};
 
 impl Reader<'_> {
     /// An operand whose keys say soon that it is a `physical_ap`, as nearly all do: it is read at once. `None`,
@@ -176,6 +177,21 @@ impl Reader<'_> {
     fn plain_u32(&mut self) -> Option<u32> {
         self.lexer.peek();
         u32::try_from(self.lexer.short_integer()?).ok()
+    }
+}
+
+impl<'a> Lexer<'a> {
+    /// A dependency of just a plain name and a kind by name. `None` leaves the lexer anywhere, but no deeper.
+    #[inline]
+    pub(super) fn canonical_edge(&mut self) -> Option<(&'a str, EdgeKind)> {
+        (self.depth() < MAX_DEPTH && self.take(b'[')).then_some(())?;
+        let name = self.take_string()?;
+        self.take(b',').then_some(())?;
+        let kind = match self.take_string()? {
+            "Flow" => EdgeKind::FLOW,
+            other => EdgeKind::parse(other)?,
+        };
+        self.take(b']').then_some((name, kind))
     }
 }
 

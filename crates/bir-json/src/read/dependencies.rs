@@ -27,6 +27,19 @@ impl Reader<'_> {
         self.each_element(expected, |r| {
             r.lexer.peek();
             let offset = r.lexer.pos();
+            if !waits
+                && let Some((name, kind)) = r.lexer.canonical_edge()
+                && let name = r.intern(name)?
+                && let Some(target) = r.inst_names.find_earlier(name, inst.block, id)
+            {
+                let set = match loop_carried {
+                    true => &mut inst.loop_carried_dependencies,
+                    false => &mut inst.dependencies,
+                };
+                set.insert(Edge::new(target, kind));
+                return Ok(());
+            }
+            r.lexer.seek(offset);
             let mut extras = Vec::new();
             let (name, kind) = match r.lexer.peek() {
                 b'"' => (r.get()?, EdgeKind::FLOW),

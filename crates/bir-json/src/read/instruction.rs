@@ -1,15 +1,29 @@
 //! Instructions: the header, whose keys are read as they come, and the op, whose keys wait for the opcode.
 
+use std::borrow::Cow;
+
 use bir::enums::InstructionType;
 use bir::ids::{BlockId, Id, InstId};
 use bir::record::OwnedList;
 use bir::records::Block;
 use bir::{Arguments, DebugInfo, Holder, Instruction, Op, Shared, Sym, Value};
 
+use super::templates::{Hole, Holes, Part};
 use super::{Member, OpMembers, Read, Reader};
 use crate::error::{ReadErrorKind, Result};
 use crate::generated::{HeaderKey, read_op};
 use crate::number::Number;
+
+/// An instruction that is being read.
+pub(super) struct Draft<'a> {
+    pub(super) inst: Instruction,
+    /// Members of the op, which wait for the opcode.
+    pub(super) members: OpMembers<'a>,
+    /// Immediates that stood where none belong.
+    pub(super) misplaced: Arguments,
+    /// Values that were read, but for those that many instructions share.
+    pub(super) holes: Holes,
+}
 
 /// Blocks that were read before the op they belong to.
 pub(super) struct Body {
@@ -18,7 +32,7 @@ pub(super) struct Body {
     pub(super) blocks: OwnedList<BlockId>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     pub(crate) fn block_record(&mut self) -> Result<BlockId> {
         let id = self.module.add_block(Block::default());
         let holder = self.holder;
@@ -43,42 +57,19 @@ impl Reader<'_> {
         // Ids are in document order, so the owner of a body has its slot before what is in it.
         let id = InstId::new(self.positions.insts.len());
         self.positions.insts.push(start as u64);
-        let mut inst = Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp);
-        let mut opcode = None;
-        let mut members: OpMembers<'_> = OpMembers::new();
-        let mut misplaced = Arguments::new();
-        let mut seen = 0u32;
-        self.each_member(|r, key, key_at| {
-            let Some(header) = HeaderKey::find(key.as_bytes()) else {
-                r.lexer.peek();
-                let value_at = r.lexer.pos();
-                match &*key {
-                    "blocks" if r.body_at_once(id)? => {}
-                    _ => r.lexer.skip_value()?,
-                }
-                members.push(Member { key, key_at, value_at });
-                return Ok(true);
-            };
-            r.again |= seen >> header as u32 & 1 == 1;
-            seen |= 1 << header as u32;
-            if r.lexer.peek() == b'n' {
-                r.lexer.literal("null")?;
-                if !header.null_ok() {
-                    r.misplaced_null(&key, key_at);
-                }
-                return Ok(true);
-            }
-            match header {
-                HeaderKey::Opcode => opcode = Some(r.get::<InstructionType>()?),
-                _ => r.header_value(&mut inst, id, header, &mut misplaced)?,
-            }
-            Ok(true)
-        })?;
-        let end = self.lexer.pos();
-        let Some(opcode) = opcode else { return Err(ReadErrorKind::MissingKey("opcode").at(start)) };
-        inst.ins.append(&mut misplaced);
-        self.read_op_of(&mut inst, id, opcode, &members)?;
-        self.lexer.seek(end);
+        let mut draft = Draft {
+            inst: Instruction::new(Sym::EMPTY, self.current_block, Op::NoOp),
+            members: OpMembers::new(),
+            misplaced: Arguments::new(),
+            holes: Holes::new(),
+        };
+        let depth = self.lexer.depth();
+        if self.careful || !self.by_template(&mut draft, id)? {
+            self.lexer.seek(start);
+            self.lexer.set_depth(depth);
+            self.member_by_member(&mut draft, id, start)?;
+        }
+        let inst = draft.inst;
         if inst.op.names_code() || inst.has_rare() && !inst.rare().unroll_dependencies.is_empty() {
             self.pending.push(id);
         }
@@ -91,19 +82,74 @@ impl Reader<'_> {
         Ok(id)
     }
 
+    /// Reads an instruction no matter how it is written. Values that an attempt by template has read are kept.
+    fn member_by_member(&mut self, draft: &mut Draft<'a>, id: InstId, start: usize) -> Result<()> {
+        let oddities = self.oddities.total();
+        let mut opcode = None;
+        let mut seen = 0u32;
+        let mut plain = !self.careful;
+        let mut done = std::mem::take(&mut draft.holes).into_iter().peekable();
+        draft.members.clear();
+        self.each_member(|r, key, key_at| {
+            let first = r.lexer.peek();
+            let value_at = r.lexer.pos();
+            let done = done.next_if(|hole| hole.start == value_at);
+            let Some(header) = HeaderKey::find(key.as_bytes()) else {
+                let part = if key == "blocks" { Part::Body } else { Part::Member { key: key.len() as u32 } };
+                match done {
+                    Some(hole) => r.lexer.seek(hole.end),
+                    None if part == Part::Body && r.body_at_once(id)? => {}
+                    None => r.lexer.skip_value()?,
+                }
+                plain &= matches!(key, Cow::Borrowed(_));
+                draft.holes.push(Hole { part, start: value_at, end: r.lexer.pos() });
+                draft.members.push(Member { key, key_at, value_at });
+                return Ok(true);
+            };
+            r.again |= seen >> header as u32 & 1 == 1;
+            seen |= 1 << header as u32;
+            if first == b'n' {
+                plain = false;
+                r.lexer.literal("null")?;
+                if !header.null_ok() {
+                    r.misplaced_null(&key, key_at);
+                }
+                return Ok(true);
+            }
+            match (header, done) {
+                (_, Some(hole)) => r.lexer.seek(hole.end),
+                (HeaderKey::Opcode, None) => opcode = Some(r.get::<InstructionType>()?),
+                _ => r.header_value(&mut draft.inst, id, header, &mut draft.misplaced)?,
+            }
+            if !header.is_common() {
+                draft.holes.push(Hole { part: Part::Header(header), start: value_at, end: r.lexer.pos() });
+            }
+            Ok(true)
+        })?;
+        let end = self.lexer.pos();
+        let Some(opcode) = opcode else { return Err(ReadErrorKind::MissingKey("opcode").at(start)) };
+        draft.inst.ins.append(&mut draft.misplaced);
+        draft.inst.op = Op::new(opcode);
+        self.read_op_of(&mut draft.inst, id, &draft.members)?;
+        self.lexer.seek(end);
+        if plain && !self.again && self.oddities.total() == oddities && draft.inst.rare().extra.is_empty() {
+            self.learn_template(draft, start);
+        }
+        Ok(())
+    }
+
     /// Reads the members of the op, and the blocks of its body.
     pub(super) fn read_op_of(
         &mut self,
         inst: &mut Instruction,
         id: InstId,
-        opcode: InstructionType,
         members: &[Member<'_>],
     ) -> Result<()> {
         // Blocks of a body are read as members of the op; they belong to this instruction.
         let outer = std::mem::replace(&mut self.holder, Holder::Inst(id));
         let mut extra = bir::Extra::NONE;
-        let outer_opcode = std::mem::replace(&mut self.current_opcode, opcode);
-        inst.op = read_op(opcode, self, members, &mut extra)?;
+        let outer_opcode = std::mem::replace(&mut self.current_opcode, inst.opcode());
+        read_op(&mut inst.op, self, members, &mut extra)?;
         self.holder = outer;
         self.current_opcode = outer_opcode;
         // The op has no body: what was read is an unknown member, and nothing in it counts.

@@ -1,7 +1,7 @@
 //! The header of an instruction. Its keys mix with those of the op in key order, so the generated code calls
 //! [`Object::header`] for each run of header keys between two op keys.
 
-use bir::edges::{EdgeKind, EdgeSet, MissingEdge};
+use bir::edges::{EdgeKind, EdgeSet, MissingEdge, UnrollEdge};
 use bir::{Argument, DebugInfo, Instruction, Value};
 
 use super::{Object, Write, Writer};
@@ -13,7 +13,7 @@ impl<'a> Writer<'a, '_> {
         // The keys of an unknown op are its content, not unknown members: they are never dropped.
         let dropping = self.drop_unknown;
         self.drop_unknown &= !matches!(inst.op, bir::Op::Other(_));
-        self.object_with(&inst.rare().extra, |o| o.put_instruction(inst));
+        self.by_template(inst, |w| w.object_with(&inst.rare().extra, |o| o.put_instruction(inst)));
         self.drop_unknown = dropping;
     }
 
@@ -101,67 +101,97 @@ impl<'a> Object<'a, '_, '_> {
     }
 
     fn header_key(&mut self, inst: &'a Instruction, key: HeaderKey) {
-        let rare = inst.rare();
-        let name = key.key();
-        match key {
-            HeaderKey::Name => self.put(name, &inst.name),
-            HeaderKey::Origin => self.put(name, &inst.origin),
-            HeaderKey::Opcode => self.put_with(name, |w| w.open_enum(inst.opcode())),
-            HeaderKey::Engine => self.put(name, &inst.engine),
-            HeaderKey::EngineId => self.put(name, &inst.engine_id),
-            HeaderKey::ScheduledStart => self.put(name, &inst.scheduled_start),
-            HeaderKey::ScheduledEnd => self.put(name, &inst.scheduled_end),
-            HeaderKey::OptinPasses => self.put_some(name, &inst.optin_passes),
-            HeaderKey::Dependencies => {
-                let missing = rare.missing_edges.iter().any(|edge| !edge.loop_carried);
-                if missing || !inst.dependencies.is_empty() {
-                    self.put_with(name, |w| w.edges(&inst.dependencies, &rare.missing_edges, false));
-                }
-            }
-            HeaderKey::LoopCarriedDependencies => {
-                let missing = rare.missing_edges.iter().any(|edge| edge.loop_carried);
-                if missing || !inst.loop_carried_dependencies.is_empty() {
-                    self.put_with(name, |w| {
-                        w.edges(&inst.loop_carried_dependencies, &rare.missing_edges, true);
-                    });
-                }
-            }
-            HeaderKey::UnrollDependencies => self.put_list(name, &rare.unroll_dependencies, |w, edge| {
-                w.out.open(b'[');
-                w.out.separate(true);
-                edge.target.write(w);
-                w.out.separate(false);
-                match edge.kind.name() {
-                    Some(kind) => w.out.plain_string(kind),
-                    None => w.out.unsigned(edge.kind.number().into()),
-                }
-                w.out.separate(false);
-                edge.exprs.write(w);
-                w.out.separate(false);
-                edge.predicates.write(w);
-                for extra in &edge.extras {
-                    w.out.separate(false);
-                    extra.write(w);
-                }
-                w.out.close(b']', false);
-            }),
-            HeaderKey::SyncInfo => self.put_some(name, &inst.sync_info),
-            HeaderKey::Ins => self.put_with(name, |w| w.arguments(&inst.ins)),
-            HeaderKey::IndirectionIns => {
-                self.put_list(name, &rare.indirection_ins, |w, argument| argument.write(w));
-            }
-            HeaderKey::Outs => self.put_with(name, |w| w.arguments(&inst.outs)),
-            HeaderKey::Debug => {
-                if let Some(debug) = &inst.debug {
-                    self.put_with(name, |w| w.shared_value(debug, Writer::debug));
-                }
-            }
-            HeaderKey::Loopnest => self.put_list(name, &rare.loopnest, |w, axis| axis.write(w)),
-            HeaderKey::Predicates => self.put_list(name, &rare.predicates, |w, value| value.write(w)),
-            HeaderKey::Order => self.put_list(name, &rare.order, |w, expr| expr.write(w)),
-            HeaderKey::DmaTriggerDebugUpdateSemaphoreId => {
-                self.put_some(name, &rare.dma_trigger_debug_update_semaphore_id);
+        if is_written(inst, key) && self.key(key.key()) {
+            let start = self.writer.out.mark().1;
+            self.writer.header_value(inst, key);
+            if !key.is_common() {
+                let end = self.writer.out.mark().1;
+                self.writer.recording.add(start, end);
             }
         }
+    }
+}
+
+/// Whether a writer puts a header key.
+fn is_written(inst: &Instruction, key: HeaderKey) -> bool {
+    let rare = inst.rare();
+    let missing =
+        |loop_carried: bool| rare.missing_edges.iter().any(|edge| edge.loop_carried == loop_carried);
+    match key {
+        HeaderKey::Name
+        | HeaderKey::Origin
+        | HeaderKey::Opcode
+        | HeaderKey::Engine
+        | HeaderKey::EngineId
+        | HeaderKey::ScheduledStart
+        | HeaderKey::ScheduledEnd
+        | HeaderKey::Ins
+        | HeaderKey::Outs => true,
+        HeaderKey::OptinPasses => inst.optin_passes.is_some(),
+        HeaderKey::Dependencies => !inst.dependencies.is_empty() || missing(false),
+        HeaderKey::LoopCarriedDependencies => !inst.loop_carried_dependencies.is_empty() || missing(true),
+        HeaderKey::UnrollDependencies => !rare.unroll_dependencies.is_empty(),
+        HeaderKey::SyncInfo => inst.sync_info.is_some(),
+        HeaderKey::IndirectionIns => !rare.indirection_ins.is_empty(),
+        HeaderKey::Debug => inst.debug.is_some(),
+        HeaderKey::Loopnest => !rare.loopnest.is_empty(),
+        HeaderKey::Predicates => !rare.predicates.is_empty(),
+        HeaderKey::Order => !rare.order.is_empty(),
+        HeaderKey::DmaTriggerDebugUpdateSemaphoreId => rare.dma_trigger_debug_update_semaphore_id.is_some(),
+    }
+}
+
+impl<'a> Writer<'a, '_> {
+    /// Writes the value of a header key.
+    pub(super) fn header_value(&mut self, inst: &'a Instruction, key: HeaderKey) {
+        let rare = inst.rare();
+        match key {
+            HeaderKey::Name => inst.name.write(self),
+            HeaderKey::Origin => inst.origin.write(self),
+            HeaderKey::Opcode => self.open_enum(inst.opcode()),
+            HeaderKey::Engine => inst.engine.write(self),
+            HeaderKey::EngineId => inst.engine_id.write(self),
+            HeaderKey::ScheduledStart => inst.scheduled_start.write(self),
+            HeaderKey::ScheduledEnd => inst.scheduled_end.write(self),
+            HeaderKey::OptinPasses => inst.optin_passes.iter().for_each(|passes| passes.write(self)),
+            HeaderKey::Dependencies => self.edges(&inst.dependencies, &rare.missing_edges, false),
+            HeaderKey::LoopCarriedDependencies => {
+                self.edges(&inst.loop_carried_dependencies, &rare.missing_edges, true);
+            }
+            HeaderKey::UnrollDependencies => self.array(&rare.unroll_dependencies, Writer::unroll_edge),
+            HeaderKey::SyncInfo => inst.sync_info.iter().for_each(|sync| sync.write(self)),
+            HeaderKey::Ins => self.arguments(&inst.ins),
+            HeaderKey::IndirectionIns => self.arguments(&rare.indirection_ins),
+            HeaderKey::Outs => self.arguments(&inst.outs),
+            HeaderKey::Debug => {
+                inst.debug.iter().for_each(|debug| self.shared_value(debug, Writer::debug));
+            }
+            HeaderKey::Loopnest => rare.loopnest.write(self),
+            HeaderKey::Predicates => rare.predicates.write(self),
+            HeaderKey::Order => rare.order.write(self),
+            HeaderKey::DmaTriggerDebugUpdateSemaphoreId => {
+                rare.dma_trigger_debug_update_semaphore_id.iter().for_each(|id| id.write(self));
+            }
+        }
+    }
+
+    fn unroll_edge(&mut self, edge: &'a UnrollEdge) {
+        self.out.open(b'[');
+        self.out.separate(true);
+        edge.target.write(self);
+        self.out.separate(false);
+        match edge.kind.name() {
+            Some(kind) => self.out.plain_string(kind),
+            None => self.out.unsigned(edge.kind.number().into()),
+        }
+        self.out.separate(false);
+        edge.exprs.write(self);
+        self.out.separate(false);
+        edge.predicates.write(self);
+        for extra in &edge.extras {
+            self.out.separate(false);
+            extra.write(self);
+        }
+        self.out.close(b']', false);
     }
 }

@@ -120,18 +120,6 @@ impl<'a, 'w> Object<'a, 'w, '_> {
             value(self.writer);
         }
     }
-
-    /// Puts a list when it is not empty.
-    pub(crate) fn put_list<T: 'a>(
-        &mut self,
-        key: &'static Key,
-        list: &'a [T],
-        item: impl Fn(&mut Writer<'a, 'w>, &'a T),
-    ) {
-        if !list.is_empty() {
-            self.put_with(key, |writer| writer.array(list, item));
-        }
-    }
 }
 
 impl<'a, 'w> Writer<'a, 'w> {

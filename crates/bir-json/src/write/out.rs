@@ -105,6 +105,16 @@ impl<'w> Out<'w> {
         self.indent
     }
 
+    /// Begins to write what is inside an array or object.
+    pub(super) fn indent_more(&mut self) {
+        self.indent += 2;
+    }
+
+    /// Ends what [`Out::indent_more`] began.
+    pub(super) fn indent_less(&mut self) {
+        self.indent -= 2;
+    }
+
     /// The place that is reached, for [`Out::since`].
     pub(super) fn mark(&self) -> (u64, usize) {
         (self.flushes, self.at)

@@ -60,16 +60,17 @@ impl<'a> Writer<'a, '_> {
                 let (done, texts) = sync_channel(1);
                 let (give_back, used) = channel();
                 scope.spawn(move || {
-                    let mut texts = Default::default();
+                    let (mut texts, mut templates) = Default::default();
                     for piece in pieces.iter().skip(worker).step_by(threads) {
                         let mut text: Vec<u8> = used.try_recv().unwrap_or_default();
                         text.clear();
                         let out = Out::new(&mut text, style).at_indent(indent);
-                        let mut writer = Writer { out, module, drop_unknown, texts, threads: 1 };
+                        let recording = Default::default();
+                        let mut writer =
+                            Writer { out, module, drop_unknown, texts, templates, recording, threads: 1 };
                         writer.elements(list, piece.clone(), item);
-                        let Writer { out, texts: kept, .. } = writer;
-                        out.finish().expect("writing to memory does not fail");
-                        texts = kept;
+                        (texts, templates) = (writer.texts, writer.templates);
+                        writer.out.finish().expect("writing to memory does not fail");
                         if done.send(text).is_err() {
                             // The sink has failed: nobody waits for the rest.
                             return;

@@ -9,5 +9,6 @@ mod forms;
 mod keys;
 mod number;
 mod property;
+mod templates;
 mod threads;
 mod vectors;
