@@ -177,6 +177,12 @@ pub(crate) struct Reader<'a> {
     locations: SymMap<LocId>,
     sets: SymMap<SetId>,
     registers: SymMap<RegId>,
+    /// Storage of all functions that were read, by name, for queues: of several objects the first counts. Not used
+    /// when NKI functions, which come last in the order of functions, were read first.
+    all_locations: SymMap<LocId>,
+    all_sets: SymMap<SetId>,
+    all_registers: SymMap<RegId>,
+    nki_first: bool,
     /// Functions and queues in which a storage name was met before its object.
     early_names: Vec<Holder>,
     /// Queues by name, those that were only named included; and those that were read.
@@ -288,6 +294,10 @@ impl<'a> Reader<'a> {
             locations: SymMap::default(),
             sets: SymMap::default(),
             registers: SymMap::default(),
+            all_locations: SymMap::default(),
+            all_sets: SymMap::default(),
+            all_registers: SymMap::default(),
+            nki_first: false,
             early_names: Vec::new(),
             queue_table: SymMap::default(),
             queues_read: hashbrown::HashSet::new(),

@@ -4,7 +4,7 @@ use bir::access::{AccessPattern, ApPair, Shape};
 use bir::expr::MaybeAffine;
 use bir::ids::{BlockId, ExprId, FuncId, InstId, LocId, QueueId, Ref, RegId, SetId};
 use bir::record::{ArgumentMap, Few, OwnedList};
-use bir::{EmptyHolder, Members, NkiFunctions, Storage, Sym, Value};
+use bir::{EmptyHolder, Holder, Members, NkiFunctions, Storage, Sym, Value};
 use smallvec::SmallVec;
 
 use super::{OddityKind, Read, Reader};
@@ -445,7 +445,7 @@ impl Read for Ref<FuncId> {
 }
 
 macro_rules! read_storage_refs {
-    ($($id:ty: $map:ident, $method:ident, $what:literal;)*) => {$(
+    ($($id:ty: $map:ident, $all:ident, $method:ident, $what:literal;)*) => {$(
         impl Read for Ref<$id> {
             #[inline]
             fn read(r: &mut Reader<'_>) -> Result<Self> {
@@ -457,7 +457,9 @@ macro_rules! read_storage_refs {
         impl Reader<'_> {
             #[inline]
             pub(super) fn $method(&mut self, name: Sym) -> Ref<$id> {
-                match self.$map.get(name) {
+                let in_queue = || matches!(self.outermost, Holder::Queue(_)) && !self.nki_first;
+                let found = self.$map.get(name);
+                match found.or_else(|| if in_queue() { self.$all.get(name) } else { None }) {
                     Some(id) => Ref::to(id),
                     None => {
                         self.note_early_name();
@@ -471,9 +473,9 @@ macro_rules! read_storage_refs {
 
 // Operands bind to storage at once when it stands before them, as in canonical documents. spec: bir-json 11.2
 read_storage_refs! {
-    LocId: locations, location_ref, "memory location";
-    SetId: sets, set_ref, "memory-location set";
-    RegId: registers, register_ref, "register";
+    LocId: locations, all_locations, location_ref, "memory location";
+    SetId: sets, all_sets, set_ref, "memory-location set";
+    RegId: registers, all_registers, register_ref, "register";
 }
 
 macro_rules! read_enums {

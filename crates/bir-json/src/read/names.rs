@@ -40,6 +40,13 @@ impl<T: Id> SymMap<T> {
         true
     }
 
+    /// Adds the objects of another table whose names are free.
+    pub(super) fn add_all(&mut self, other: &SymMap<T>) {
+        for (name, id) in other.iter() {
+            self.insert(name, id);
+        }
+    }
+
     /// Adds an object, in place of the one that has the name.
     pub(super) fn replace(&mut self, name: Sym, id: T) {
         if !self.insert(name, id) {

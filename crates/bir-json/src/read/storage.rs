@@ -55,6 +55,10 @@ impl Reader<'_> {
         self.known_arguments.clear();
         let mut function: Function = self.record("an object: a function")?;
         function.nki = nki;
+        self.nki_first |= nki && !self.function_read;
+        self.all_locations.add_all(&self.locations);
+        self.all_sets.add_all(&self.sets);
+        self.all_registers.add_all(&self.registers);
         // The first function stands in for main until one is called so; NKI functions may come before it.
         let is_main = !nki && (!self.function_read || self.module.str(function.name) == "main");
         self.function_read |= !nki;

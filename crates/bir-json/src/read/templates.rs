@@ -20,7 +20,7 @@ const LONGEST: usize = 1 << 10;
 /// Texts that may follow one value.
 const MAX_BRANCHES: usize = 32;
 
-/// Nodes, and bytes of text, that are kept before everything is forgotten.
+/// Nodes, instructions, and bytes of text, that are kept before everything is forgotten.
 const MAX_NODES: usize = 1 << 12;
 const MAX_TEXT: usize = 1 << 20;
 
@@ -132,7 +132,7 @@ impl Templates {
         if starts.zip(ends).any(|(start, end)| end - start > LONGEST) {
             return;
         }
-        if self.nodes.len() > MAX_NODES || self.text.len() > MAX_TEXT {
+        if self.nodes.len().max(self.instructions.len()) > MAX_NODES || self.text.len() > MAX_TEXT {
             self.forget();
         }
         let (mut node, mut at) = (0, start);
