@@ -1,6 +1,48 @@
 //! What the templates of the reader and those of the writer have in common.
 
+use bir::enums::{EngineType, NamedObjectOrigin};
+use bir::{Instruction, Op, Sym};
+
 use crate::generated::HeaderKey;
+
+/// The part of an instruction that many share.
+pub(crate) struct Common {
+    op: Op,
+    engine: EngineType,
+    engine_id: u32,
+    origin: NamedObjectOrigin,
+    optin_passes: Option<Box<[Sym]>>,
+}
+
+impl Common {
+    pub(crate) fn of(inst: &Instruction) -> Common {
+        Common {
+            op: inst.op.clone(),
+            engine: inst.engine,
+            engine_id: inst.engine_id,
+            origin: inst.origin,
+            optin_passes: inst.optin_passes.clone(),
+        }
+    }
+
+    /// Gives an instruction this part.
+    #[inline]
+    pub(crate) fn copy_to(&self, inst: &mut Instruction) {
+        inst.op = self.op.clone();
+        inst.engine = self.engine;
+        inst.engine_id = self.engine_id;
+        inst.origin = self.origin;
+        inst.optin_passes.clone_from(&self.optin_passes);
+    }
+
+    /// Whether an instruction has this part, so that it is written alike.
+    #[inline]
+    pub(crate) fn is_of(&self, inst: &Instruction) -> bool {
+        (self.engine, self.engine_id, self.origin) == (inst.engine, inst.engine_id, inst.origin)
+            && self.optin_passes == inst.optin_passes
+            && self.op.is_same(&inst.op)
+    }
+}
 
 /// What one template costs, in instructions that must have used one before.
 const PRICE: u32 = 16;

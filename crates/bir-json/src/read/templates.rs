@@ -2,17 +2,15 @@
 //! most values alike: what changes from one to the next are name, operands, dependencies and the like. Text between
 //! such values that was read before is compared, not read.
 
-use bir::enums::{EngineType, NamedObjectOrigin};
 use bir::ids::InstId;
 use bir::record::FieldValue;
-use bir::{Op, Sym};
 use smallvec::SmallVec;
 
 use super::instruction::Draft;
 use super::{Member, Reader};
 use crate::error::Result;
 use crate::generated::HeaderKey;
-use crate::templates::Credit;
+use crate::templates::{Common, Credit};
 
 /// Longest text between two values that is kept.
 const LONGEST: usize = 1 << 10;
@@ -50,7 +48,8 @@ pub(super) struct Templates {
     /// What may follow the brace, which is node 0, or a value.
     nodes: Vec<SmallVec<[Branch; 2]>>,
     text: Vec<u8>,
-    instructions: Vec<Template>,
+    /// What the texts say, with the values of an instruction where they are read anew.
+    instructions: Vec<Common>,
     /// How often everything was forgotten: nodes from before mean nothing.
     generation: u32,
     credit: Credit,
@@ -71,16 +70,6 @@ const TAIL: usize = 8;
 enum Then {
     Hole { part: Part, node: u32 },
     End { template: u32 },
-}
-
-/// What the texts of a finished instruction say.
-struct Template {
-    /// With the values of the members that are read anew in each instruction.
-    op: Op,
-    engine: EngineType,
-    engine_id: u32,
-    origin: NamedObjectOrigin,
-    optin_passes: Option<Box<[Sym]>>,
 }
 
 impl Default for Templates {
@@ -123,7 +112,7 @@ impl Templates {
     }
 
     /// Adds the texts around the holes of an instruction. Where every instruction is new, it soon stops.
-    fn learn(&mut self, text: &[u8], start: usize, end: usize, holes: &[Hole], template: Template) {
+    fn learn(&mut self, text: &[u8], start: usize, end: usize, holes: &[Hole], common: Common) {
         if !self.credit.spend() {
             return;
         }
@@ -150,7 +139,7 @@ impl Templates {
             at = hole.end;
         }
         let then = Then::End { template: self.instructions.len() as u32 };
-        self.instructions.push(template);
+        self.instructions.push(common);
         self.add(node, &text[at..end], then);
     }
 
@@ -223,16 +212,11 @@ impl<'a> Reader<'a> {
     }
 
     fn fill_in(&mut self, draft: &mut Draft<'a>, id: InstId, template: usize) -> Result<()> {
-        let template = &self.templates.instructions[template];
         let inst = &mut draft.inst;
         if !draft.misplaced.is_empty() {
             inst.ins.append(&mut draft.misplaced);
         }
-        inst.engine = template.engine;
-        inst.engine_id = template.engine_id;
-        inst.origin = template.origin;
-        inst.optin_passes.clone_from(&template.optin_passes);
-        inst.op = template.op.clone();
+        self.templates.instructions[template].copy_to(inst);
         if !draft.members.is_empty() {
             let end = self.lexer.pos();
             self.op_is_copy = true;
@@ -256,15 +240,8 @@ impl<'a> Reader<'a> {
         });
         let bound: SmallVec<[usize; 4]> = members.map(|member| member.value_at).collect();
         draft.holes.retain(|hole| matches!(hole.part, Part::Header(_)) || bound.contains(&hole.start));
-        let template = Template {
-            op: inst.op.clone(),
-            engine: inst.engine,
-            engine_id: inst.engine_id,
-            origin: inst.origin,
-            optin_passes: inst.optin_passes.clone(),
-        };
         let (text, end) = (self.lexer.text().as_bytes(), self.lexer.pos());
-        self.templates.learn(text, start + 1, end, &draft.holes, template);
+        self.templates.learn(text, start + 1, end, &draft.holes, Common::of(inst));
     }
 }
 

@@ -3,14 +3,13 @@
 
 use std::hash::BuildHasher;
 
-use bir::enums::{EngineType, NamedObjectOrigin};
-use bir::{Instruction, Op, Sym};
+use bir::Instruction;
 use hashbrown::DefaultHashBuilder;
 use smallvec::SmallVec;
 
 use super::Writer;
 use crate::generated::HeaderKey;
-use crate::templates::Credit;
+use crate::templates::{Common, Credit};
 
 /// Lists of templates; each instruction has one by its op and by which values it has.
 const PLACES: usize = 1 << 8;
@@ -31,11 +30,7 @@ pub(super) struct Templates {
 }
 
 struct Template {
-    op: Op,
-    engine: EngineType,
-    engine_id: u32,
-    origin: NamedObjectOrigin,
-    optin_passes: Option<Box<[Sym]>>,
+    common: Common,
     values: Values,
     indent: u32,
     /// Ends of the texts, which lie one after the other: one before each value, and the last one.
@@ -139,26 +134,13 @@ impl<'a> Writer<'a, '_> {
         if list.len() == LONGEST {
             list.pop();
         }
-        list.push(Template {
-            op: inst.op.clone(),
-            engine: inst.engine,
-            engine_id: inst.engine_id,
-            origin: inst.origin,
-            optin_passes: inst.optin_passes.clone(),
-            values,
-            indent,
-            start,
-            ends,
-        });
+        list.push(Template { common: Common::of(inst), values, indent, start, ends });
     }
 }
 
 impl Template {
     fn fits(&self, inst: &Instruction, values: Values, indent: u32) -> bool {
-        (self.values, self.indent, self.engine, self.engine_id, self.origin)
-            == (values, indent, inst.engine, inst.engine_id, inst.origin)
-            && self.optin_passes == inst.optin_passes
-            && self.op.is_same(&inst.op)
+        (self.values, self.indent) == (values, indent) && self.common.is_of(inst)
     }
 }
 
