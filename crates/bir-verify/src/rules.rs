@@ -64,7 +64,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::rule::{OpSet, RuleId};
 use crate::survey::Seen;
-use crate::view::{Inst, Operand, Unit};
+use crate::view::{Inst, Operand, Site, Stated, Unit};
 
 pub(crate) use psum::Groups;
 
@@ -104,10 +104,13 @@ pub(crate) enum Run {
     Function(fn(&Cx<'_>, FuncId, &mut Findings<'_>)),
     /// For each block: of functions, of bodies, of queues.
     Block(fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>)),
-    /// For each instruction of the ops.
-    Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
-    /// For each operand of instructions of the ops.
-    Operand(fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>)),
+    /// For each instruction of the ops; of those that state the same, perhaps for one only when it says nothing.
+    Inst(fn(&Cx<'_>, &Stated<'_>, &mut Findings<'_>)),
+    /// For each instruction of the ops: what looks at more than it states.
+    Whole(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
+    /// For each operand of instructions of the ops; of equal ones in such a place, perhaps for one only when it says
+    /// nothing.
+    Operand(fn(&Cx<'_>, &Site, &Operand<'_>, &mut Findings<'_>)),
     /// Once for the modules of several cores; findings say their core.
     Cores(fn(&[&Module], &mut Vec<(RuleId, Diagnostic)>)),
 }
@@ -133,14 +136,21 @@ impl Check {
 
     pub(crate) const fn inst(
         rules: &'static [RuleId],
-        run: fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>),
+        run: fn(&Cx<'_>, &Stated<'_>, &mut Findings<'_>),
     ) -> Check {
         Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Inst(run) }
     }
 
+    pub(crate) const fn whole(
+        rules: &'static [RuleId],
+        run: fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>),
+    ) -> Check {
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Whole(run) }
+    }
+
     pub(crate) const fn operand(
         rules: &'static [RuleId],
-        run: fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>),
+        run: fn(&Cx<'_>, &Site, &Operand<'_>, &mut Findings<'_>),
     ) -> Check {
         Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Operand(run) }
     }

@@ -35,8 +35,22 @@ pub(crate) struct Touched {
 /// Accesses of an instruction, and whether it touches no more than its operands say.
 pub(crate) type Accesses = (SmallVec<[AccessStart; 4]>, bool);
 
-/// Whether an access is of a kind.
-pub(crate) type Does = fn(Access) -> bool;
+/// Kinds of accesses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Does {
+    Writes,
+    MayRead,
+}
+
+impl Does {
+    /// Whether an access is of the kind.
+    pub(crate) fn has(self, access: Access) -> bool {
+        match self {
+            Does::Writes => access.writes(),
+            Does::MayRead => access.may_read(),
+        }
+    }
+}
 
 /// Those of the instructions of a block that were looked at.
 #[derive(Debug)]
@@ -69,11 +83,11 @@ impl Starts {
             return;
         };
         let from = self.starts.len();
-        let starts = inst.operands.iter().filter_map(|operand| {
-            let start = AccessStart::of(operand.argument, operand.access)?;
-            Some(AccessStart { touched: operand.touched, ..start })
-        });
-        self.starts.extend(starts);
+        for operand in &inst.operands {
+            if let Some((loc, byte)) = operand.first {
+                self.starts.push(AccessStart { loc, byte, access: operand.access, touched: operand.touched });
+            }
+        }
         if let (Ok(from), Ok(count)) = (u32::try_from(from), u16::try_from(self.starts.len() - from)) {
             *span = Some((from, count, is_plain(inst.inst, inst.unit)));
         }
@@ -106,22 +120,26 @@ pub(crate) fn share(
     (before, first): (&[AccessStart], Does),
     (after, second): (&[AccessStart], Does),
 ) -> bool {
-    before.iter().filter(|start| first(start.access)).any(|a| {
-        after
-            .iter()
-            .any(|b| a.loc == b.loc && (a.byte == b.byte || meet(a.touched, b.touched)) && second(b.access))
+    before.iter().filter(|start| first.has(start.access)).any(|a| {
+        after.iter().any(|b| {
+            a.loc == b.loc && (a.byte == b.byte || meet(a.touched, b.touched)) && second.has(b.access)
+        })
     })
 }
 
 impl AccessStart {
     fn of(argument: &Argument, access: Access) -> Option<AccessStart> {
-        let Argument::PhysicalAp(ap) = argument else { return None };
-        if ap.dynamic_ap_info.is_some() {
-            return None;
-        }
-        let byte = ap.offset.checked_mul(ap.dtype?.size_bytes()?.into())?;
-        Some(AccessStart { loc: ap.memref?.id()?, byte, access, touched: None })
+        first(argument).map(|(loc, byte)| AccessStart { loc, byte, access, touched: None })
     }
+}
+
+/// The location of an access and the byte in it at which it starts, when that is always the same.
+pub(crate) fn first(argument: &Argument) -> Option<(LocId, u64)> {
+    let Argument::PhysicalAp(ap) = argument else { return None };
+    if ap.dynamic_ap_info.is_some() {
+        return None;
+    }
+    Some((ap.memref?.id()?, ap.offset.checked_mul(ap.dtype?.size_bytes()?.into())?))
 }
 
 fn meet(a: Option<Touched>, b: Option<Touched>) -> bool {

@@ -1,6 +1,7 @@
 //! Instructions and operands as rules look at them: with location, type, pattern, role and place worked out once.
 
 use std::cell::RefCell;
+use std::ops::Deref;
 
 use bir::access::{AccessPattern, ApPair};
 use bir::diag::Place;
@@ -9,11 +10,12 @@ use bir::geometry::{LoopAxes, Offsets};
 use bir::ids::{FuncId, InstId, LocId, SetId};
 use bir::op_info::{Category, Family, OpInfo};
 use bir::operands::{Access, Operands, Role, Slot, access_of};
-use bir::records::MemoryLocation;
+use bir::records::{MemoryLocation, PhysicalAp};
 use bir::{Argument, Instruction, Op, OperandList};
 use smallvec::SmallVec;
 
 use crate::context::Cx;
+use crate::known::Known;
 use crate::starts::{Starts, Touched};
 
 /// An instruction.
@@ -21,17 +23,53 @@ use crate::starts::{Starts, Touched};
 pub(crate) struct Inst<'m> {
     pub(crate) id: InstId,
     pub(crate) inst: &'m Instruction,
-    pub(crate) opcode: InstructionType,
-    pub(crate) engine: EngineType,
-    pub(crate) unit: Unit,
-    /// Of `ins`, `indirection_ins` and `outs`, in this order.
-    pub(crate) operands: Vec<Operand<'m>>,
+    stated: Stated<'m>,
     /// The loops around it.
     pub(crate) axes: &'m LoopAxes,
     /// What was kept of the instructions of its block that stand before it.
     pub(crate) starts: &'m RefCell<Starts>,
     /// The function it is in; none for what stands in a queue.
     pub(crate) function: Option<FuncId>,
+}
+
+/// What an instruction does, whoever does it: its op, its engine and its operands. Two that state the same are
+/// judged once, so the rules that get this have no way to the name, the block, the synchronisation, the dependencies
+/// or the loops of the instruction.
+#[derive(Debug)]
+pub(crate) struct Stated<'m> {
+    site: Site,
+    op: &'m Op,
+    ins: usize,
+    outs: usize,
+    /// Of `ins`, `indirection_ins` and `outs`, in this order.
+    pub(crate) operands: Vec<Operand<'m>>,
+}
+
+/// All that the rules of single operands know of the instruction. An operand that stands again in such a place is
+/// not judged again.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// Only for places of findings.
+    id: InstId,
+    pub(crate) opcode: InstructionType,
+    pub(crate) engine: EngineType,
+    pub(crate) unit: Unit,
+}
+
+impl<'m> Deref for Inst<'m> {
+    type Target = Stated<'m>;
+
+    fn deref(&self) -> &Stated<'m> {
+        &self.stated
+    }
+}
+
+impl Deref for Stated<'_> {
+    type Target = Site;
+
+    fn deref(&self) -> &Site {
+        &self.site
+    }
 }
 
 /// What carries an instruction out, as far as the rules on operands care.
@@ -87,6 +125,57 @@ pub(crate) struct Operand<'m> {
     pub(crate) slot: Option<&'static Slot>,
     /// What the instruction does to it.
     pub(crate) access: Access,
+    stands: Stands<'m>,
+}
+
+/// What the tables say of the first places of the operand lists of an op, where that is the same for all its
+/// instructions.
+#[derive(Debug)]
+pub(crate) struct Places {
+    rows: Option<&'static Operands>,
+    ins: [Option<(Option<&'static Slot>, Access)>; PLACES],
+    outs: [Option<(Option<&'static Slot>, Access)>; PLACES],
+}
+
+const PLACES: usize = 6;
+
+impl Places {
+    /// Those of an op; `None` for one that is not known.
+    pub(crate) fn of(op: Option<InstructionType>) -> Places {
+        let rows = op.and_then(Operands::of);
+        let same = |list: OperandList, index: usize| {
+            let mut slots = rows?.slots_at(list, index);
+            let access = if list == OperandList::Outs { Access::Write } else { Access::Read };
+            let Some(slot) = slots.next() else { return Some((None, access)) };
+            let depends = slots.next().is_some() || slot.form.is_some() || slot.also_read.is_some();
+            (!depends).then_some((Some(slot), access))
+        };
+        Places {
+            rows,
+            ins: std::array::from_fn(|at| same(OperandList::Ins, at)),
+            outs: std::array::from_fn(|at| same(OperandList::Outs, at)),
+        }
+    }
+
+    fn at(&self, inst: &Instruction, list: OperandList, index: usize) -> (Option<&'static Slot>, Access) {
+        let known = match list {
+            OperandList::Ins => self.ins.get(index),
+            OperandList::Outs => self.outs.get(index),
+            OperandList::IndirectionIns => None,
+        };
+        match known {
+            Some(Some(known)) => *known,
+            _ => {
+                let slot = self.rows.and_then(|rows| rows.slot_of(inst, list, index));
+                (slot, access_of(inst, list, index))
+            }
+        }
+    }
+}
+
+/// What an argument says, wherever it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Stands<'m> {
     /// The location that it names, or the only one of the set that it names.
     pub(crate) loc_id: Option<LocId>,
     /// That location; of several of a set the first, which has the same geometry.
@@ -105,10 +194,20 @@ pub(crate) struct Operand<'m> {
     pub(crate) touched: Option<Touched>,
     /// Whether registers or index operands move it.
     pub(crate) dynamic: bool,
+    /// The location and the byte in it at which it always starts.
+    pub(crate) first: Option<(LocId, u64)>,
+}
+
+impl<'m> Deref for Operand<'m> {
+    type Target = Stands<'m>;
+
+    fn deref(&self) -> &Stands<'m> {
+        &self.stands
+    }
 }
 
 /// Where an access starts, in elements from the start of its location.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Start {
     /// Always there.
     At(i64),
@@ -118,25 +217,106 @@ pub(crate) enum Start {
     Unknown,
 }
 
-impl<'m> Inst<'m> {
+impl<'i> Inst<'i> {
     /// `operands` is an empty list; the caller may take it back and empty it for the next instruction.
-    pub(crate) fn new(
+    pub(crate) fn new<'m: 'i>(
         cx: &Cx<'m>,
         id: InstId,
-        unit: Unit,
-        (axes, starts): (&'m LoopAxes, &'m RefCell<Starts>),
+        (unit, places): (Unit, &Places),
+        (axes, starts): (&'i LoopAxes, &'i RefCell<Starts>),
         function: Option<FuncId>,
-        mut operands: Vec<Operand<'m>>,
-    ) -> Inst<'m> {
+        mut operands: Vec<Operand<'i>>,
+        known: &mut Known<'m>,
+    ) -> Inst<'i> {
         let inst = &cx.module[id];
         let opcode = inst.opcode();
-        let rows = Operands::of(opcode);
-        inst.operands().for_each(|(list, index, argument)| {
-            operands.push(Operand::new(cx, inst, rows, axes, (list, index), argument));
-        });
-        Inst { id, inst, opcode, engine: inst.engine, unit, operands, axes, starts, function }
+        let mut add = |list, arguments: &'m [Argument]| {
+            for (index, argument) in arguments.iter().enumerate() {
+                let (slot, access) = places.at(inst, list, index);
+                operands.push(Operand {
+                    list,
+                    index,
+                    argument,
+                    slot,
+                    access,
+                    stands: known.stands(cx, inst, axes, argument),
+                });
+            }
+        };
+        add(OperandList::Ins, &inst.ins);
+        if inst.has_rare() {
+            add(OperandList::IndirectionIns, &inst.rare().indirection_ins);
+        }
+        add(OperandList::Outs, &inst.outs);
+        let site = Site { id, opcode, engine: inst.engine, unit };
+        Inst {
+            id,
+            inst,
+            stated: Stated { site, op: &inst.op, ins: inst.ins.len(), outs: inst.outs.len(), operands },
+            axes,
+            starts,
+            function,
+        }
     }
 
+    /// Gives back the list of operands.
+    pub(crate) fn into_operands(self) -> Vec<Operand<'i>> {
+        self.stated.operands
+    }
+}
+
+impl<'m> Stated<'m> {
+    /// The operands of a list.
+    pub(crate) fn list(&self, list: OperandList) -> &[Operand<'m>] {
+        let outs = self.operands.len() - self.outs;
+        match list {
+            OperandList::Ins => &self.operands[..self.ins],
+            OperandList::IndirectionIns => &self.operands[self.ins..outs],
+            OperandList::Outs => &self.operands[outs..],
+        }
+    }
+
+    /// How many operands a list has.
+    pub(crate) fn count(&self, list: OperandList) -> usize {
+        match list {
+            OperandList::Ins => self.ins,
+            OperandList::Outs => self.outs,
+            OperandList::IndirectionIns => self.operands.len() - self.ins - self.outs,
+        }
+    }
+
+    /// The inputs.
+    pub(crate) fn ins(&self) -> std::slice::Iter<'_, Operand<'m>> {
+        self.list(OperandList::Ins).iter()
+    }
+
+    /// The outputs.
+    pub(crate) fn outs(&self) -> std::slice::Iter<'_, Operand<'m>> {
+        self.list(OperandList::Outs).iter()
+    }
+
+    /// An input.
+    pub(crate) fn input(&self, index: usize) -> Option<&Operand<'m>> {
+        self.list(OperandList::Ins).get(index)
+    }
+
+    /// An output.
+    pub(crate) fn output(&self, index: usize) -> Option<&Operand<'m>> {
+        self.list(OperandList::Outs).get(index)
+    }
+
+    /// The first operand with a role.
+    pub(crate) fn role(&self, role: Role) -> Option<&Operand<'m>> {
+        self.operands.iter().find(|operand| operand.role() == Some(role))
+    }
+
+    /// The op.
+    pub(crate) fn op(&self) -> &'m Op {
+        self.op
+    }
+}
+
+impl Site {
     /// Place of the instruction.
     pub(crate) fn place(&self) -> Place {
         Place::of(self.id)
@@ -147,39 +327,9 @@ impl<'m> Inst<'m> {
         Place::operand(self.id, operand.list, operand.index)
     }
 
-    /// The operands of a list.
-    pub(crate) fn list(&self, list: OperandList) -> impl Iterator<Item = &Operand<'m>> {
-        self.operands.iter().filter(move |operand| operand.list == list)
-    }
-
-    /// The inputs.
-    pub(crate) fn ins(&self) -> impl Iterator<Item = &Operand<'m>> {
-        self.list(OperandList::Ins)
-    }
-
-    /// The outputs.
-    pub(crate) fn outs(&self) -> impl Iterator<Item = &Operand<'m>> {
-        self.list(OperandList::Outs)
-    }
-
-    /// An input.
-    pub(crate) fn input(&self, index: usize) -> Option<&Operand<'m>> {
-        self.operands.get(index).filter(|operand| operand.list == OperandList::Ins)
-    }
-
-    /// An output.
-    pub(crate) fn output(&self, index: usize) -> Option<&Operand<'m>> {
-        self.outs().nth(index)
-    }
-
-    /// The first operand with a role.
-    pub(crate) fn role(&self, role: Role) -> Option<&Operand<'m>> {
-        self.operands.iter().find(|operand| operand.role() == Some(role))
-    }
-
-    /// The op.
-    pub(crate) fn op(&self) -> &'m Op {
-        &self.inst.op
+    /// Name of the instruction, for messages.
+    pub(crate) fn name<'m>(&self, cx: &Cx<'m>) -> &'m str {
+        cx.name(self.id)
     }
 
     /// Name of the op, for messages.
@@ -192,43 +342,11 @@ impl<'m> Inst<'m> {
     }
 }
 
-impl<'m> Operand<'m> {
-    fn new(
-        cx: &Cx<'m>,
-        inst: &'m Instruction,
-        rows: Option<&'static Operands>,
-        axes: &LoopAxes,
-        (list, index): (OperandList, usize),
-        argument: &'m Argument,
-    ) -> Operand<'m> {
-        let module = cx.module;
-        let named = argument.location().and_then(|loc| loc.id());
-        let set_ref = argument.location_set().and_then(|set| set.id());
-        let set = named.map(|loc| module[loc].set).or(set_ref);
-        let locations = set_ref.map(|set| &module[set].memorylocations[..]).unwrap_or_default();
-        let loc_id = named.or(match locations {
-            [only] => Some(*only),
-            _ => None,
-        });
-        let loc = loc_id.or_else(|| locations.first().copied()).map(|loc| &module[loc]);
-        let dtype = argument.dtype();
-        let dynamic = match argument {
-            Argument::PhysicalAp(arg) => arg.dynamic_ap_info.is_some(),
-            Argument::SymbolicAp(arg) => arg.tensor_indirect_arg_id >= 0,
-            Argument::RegisterAp(_) => true,
-            _ => false,
-        };
-        let pattern = match argument {
-            Argument::PhysicalAp(arg) => {
-                let info = arg.dynamic_ap_info.as_deref();
-                info.and_then(|info| info.actual_ap.as_ref()).or(arg.ap.as_ref())
-            }
-            _ => argument.access_pattern(),
-        };
-        let start = match argument {
-            Argument::PhysicalAp(arg) if !dynamic => {
-                i64::try_from(arg.offset).map_or(Start::Unknown, Start::At)
-            }
+impl<'m> Stands<'m> {
+    /// Looks at an argument of an instruction that may be in loops.
+    pub(crate) fn of(cx: &Cx<'m>, inst: &Instruction, axes: &LoopAxes, argument: &'m Argument) -> Stands<'m> {
+        let start = |dynamic: bool| match argument {
+            Argument::PhysicalAp(arg) if !dynamic => fixed_start(arg),
             // Which rows an index tensor names is not known; IND-03 looks at their bounds.
             Argument::PhysicalAp(_) if inst.has_rare() && !inst.rare().indirection_ins.is_empty() => {
                 Start::Unknown
@@ -241,6 +359,40 @@ impl<'m> Operand<'m> {
                 None => Start::Unknown,
             },
         };
+        let dynamic = match argument {
+            Argument::PhysicalAp(arg) => arg.dynamic_ap_info.is_some(),
+            Argument::SymbolicAp(arg) => arg.tensor_indirect_arg_id >= 0,
+            Argument::RegisterAp(_) => true,
+            _ => false,
+        };
+        Stands::at(cx, argument, dynamic, start(dynamic))
+    }
+
+    /// Looks at an access that nothing moves: it is the same in whatever instruction it stands.
+    pub(crate) fn fixed(cx: &Cx<'m>, argument: &'m Argument) -> Option<Stands<'m>> {
+        let Argument::PhysicalAp(arg) = argument else { return None };
+        arg.dynamic_ap_info.is_none().then(|| Stands::at(cx, argument, false, fixed_start(arg)))
+    }
+
+    fn at(cx: &Cx<'m>, argument: &'m Argument, dynamic: bool, start: Start) -> Stands<'m> {
+        let module = cx.module;
+        let named = argument.location().and_then(|loc| loc.id());
+        let set_ref = argument.location_set().and_then(|set| set.id());
+        let set = named.map(|loc| module[loc].set).or(set_ref);
+        let locations = set_ref.map(|set| &module[set].memorylocations[..]).unwrap_or_default();
+        let loc_id = named.or(match locations {
+            [only] => Some(*only),
+            _ => None,
+        });
+        let loc = loc_id.or_else(|| locations.first().copied()).map(|loc| &module[loc]);
+        let dtype = argument.dtype();
+        let pattern = match argument {
+            Argument::PhysicalAp(arg) => {
+                let info = arg.dynamic_ap_info.as_deref();
+                info.and_then(|info| info.actual_ap.as_ref()).or(arg.ap.as_ref())
+            }
+            _ => argument.access_pattern(),
+        };
         let size = dtype.and_then(|dtype| dtype.size_bytes()).map_or(0, u64::from);
         let on_chip = loc.filter(|loc| matches!(loc.r#type, MemoryType::SB | MemoryType::PSUM));
         let pitch = on_chip.and_then(|loc| i64::try_from(loc.bytes()?.checked_div(size)?).ok());
@@ -251,12 +403,7 @@ impl<'m> Operand<'m> {
             }
             _ => None,
         };
-        Operand {
-            list,
-            index,
-            argument,
-            slot: rows.and_then(|rows| rows.slot_of(inst, list, index)),
-            access: access_of(inst, list, index),
+        Stands {
             loc_id,
             loc,
             set,
@@ -268,9 +415,16 @@ impl<'m> Operand<'m> {
             pitch: pitch.unwrap_or_default(),
             touched,
             dynamic,
+            first: crate::starts::first(argument),
         }
     }
+}
 
+fn fixed_start(access: &PhysicalAp) -> Start {
+    i64::try_from(access.offset).map_or(Start::Unknown, Start::At)
+}
+
+impl<'m> Operand<'m> {
     /// What it is to the instruction.
     pub(crate) fn role(&self) -> Option<Role> {
         self.slot.map(|slot| slot.role)

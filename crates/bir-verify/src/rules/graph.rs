@@ -20,20 +20,20 @@ use crate::ids::*;
 use crate::starts::{AccessStart, Accesses, Does, Starts, accesses, share};
 use crate::survey::Seen;
 use crate::twice::hint;
-use crate::view::Inst;
+use crate::view::{Inst, Stated};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MOD_04], known).when(|_, op| op.is_none()),
     Check::function(&[MOD_05], names),
-    Check::inst(&[MOD_06], edges),
-    Check::inst(&[MOD_07], schedule),
+    Check::whole(&[MOD_06], edges),
+    Check::whole(&[MOD_07], schedule),
     // Axes are named by expressions.
-    Check::inst(&[DOC_02], axes).when(|cx, _| !cx.module.exprs.is_empty()),
-    Check::inst(&[DEP_01], no_conflict),
+    Check::whole(&[DOC_02], axes).when(|cx, _| !cx.module.exprs.is_empty()),
+    Check::whole(&[DEP_01], no_conflict),
     Check::block(&[DEP_02], cycles),
 ];
 
-fn known(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+fn known(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     if !inst.opcode.is_known() {
         let name = inst.op_name(cx);
         let finding = out.report(MOD_04, inst.place(), format!("unknown instruction type {name}"));
@@ -246,10 +246,10 @@ fn needless(
     out: &mut Findings<'_>,
 ) {
     let (kind, former) = (edge.kind(), edge.target());
-    let (first, second): (Does, Does) = match kind {
-        EdgeKind::FLOW => (Access::writes, Access::may_read),
-        EdgeKind::ANTI => (Access::may_read, Access::writes),
-        EdgeKind::OUTPUT => (Access::writes, Access::writes),
+    let (first, second) = match kind {
+        EdgeKind::FLOW => (Does::Writes, Does::MayRead),
+        EdgeKind::ANTI => (Does::MayRead, Does::Writes),
+        EdgeKind::OUTPUT => (Does::Writes, Does::Writes),
         _ => return,
     };
     if !before.is_plain() || share((before.starts(), first), (after.starts(), second)) {
@@ -260,8 +260,8 @@ fn needless(
     if before.is_empty() || after.is_empty() {
         return;
     }
-    for (_, footprint) in before.iter().filter(|(access, _)| first(*access)) {
-        for (_, other) in after.iter().filter(|(access, _)| second(*access)) {
+    for (_, footprint) in before.iter().filter(|(access, _)| first.has(*access)) {
+        for (_, other) in after.iter().filter(|(access, _)| second.has(*access)) {
             if footprint.overlap_within(other, WORK) != Overlap::No {
                 return;
             }

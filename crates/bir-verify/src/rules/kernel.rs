@@ -6,7 +6,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Operand};
+use crate::view::{Operand, Site, Stated};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[KRN_01], first_partition),
@@ -18,7 +18,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// KRN-01: what a kernel reads and writes starts at the first partition.
-fn first_partition(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn first_partition(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if let Some((id, loc)) = operand.loc_id.zip(operand.loc)
         && operand.is_on_chip()
         && loc.is_placed()
@@ -34,7 +34,7 @@ fn first_partition(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mu
 }
 
 /// KRN-02.
-fn function(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+fn function(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     let Op::NKIKernel(op) = inst.op() else { return };
     if op.func.is_none() {
         out.report(KRN_02, inst.place(), "the kernel has no function, the member func");
@@ -42,7 +42,7 @@ fn function(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// KRN-03 to KRN-06, KRN-08: scratch memory.
-fn scratch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+fn scratch(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     let Op::NKIKernel(op) = inst.op() else { return };
     let sb = &op.sb_buf_shape[..];
     let is_given = |shape: &[i64]| !shape.is_empty() && shape.iter().all(|size| *size > 0);
@@ -77,7 +77,7 @@ fn scratch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// KRN-07.
-fn custom_op_arch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+fn custom_op_arch(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     if cx.level > 20 {
         let message = format!("CustomOp exists on arch 20, and the module is for arch {}", cx.level);
         out.report(KRN_07, inst.place(), message);
@@ -85,7 +85,7 @@ fn custom_op_arch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// KRN-09.
-fn rotation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+fn rotation(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     let Op::NKIKernel(op) = inst.op() else { return };
     if !op.address_rotation_scope_val.is_known() {
         let message = format!(
@@ -97,7 +97,7 @@ fn rotation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// MEM-03: custom ops reach SB and device memory.
-fn custom_op_memory(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn custom_op_memory(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if operand.is_access() && !operand.is_sb() && !operand.is_dram() && operand.memory.is_some() {
         let message = format!("in {}; operands of custom ops are in SB or DRAM", operand.memory_text(cx));
         out.report(MEM_03, inst.at(operand), message);

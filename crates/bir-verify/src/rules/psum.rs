@@ -17,7 +17,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::Seen;
-use crate::view::{Inst, Operand};
+use crate::view::{Inst, Operand, Site, Stated};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[PSUM_01], cells),
@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// PSUM-01: up to arch 30 matmuls accumulate in float32 cells.
-fn cells(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+fn cells(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };
     let is_transpose = Keys::of(inst.op()).is_some_and(|keys| keys.is_transpose != false);
     let of_set = output.set.and_then(|set| cx.module[set].dtype);
@@ -54,7 +54,7 @@ fn cells(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// PSUM-02: what is written lies within the banks that there are.
-fn fits(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn fits(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if operand.list != OperandList::Outs || !operand.is_psum() {
         return;
     }
@@ -88,7 +88,7 @@ fn one_type(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
 }
 
 /// PSUM-05: only matmuls and memsets write bfloat16 to PSUM.
-fn bfloat16(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn bfloat16(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     use bir::enums::InstructionType as It;
     let writes = operand.list == OperandList::Outs && operand.is_psum();
     let may = matches!(inst.opcode, It::Matmult | It::MatmultSparse | It::MatmultMx | It::Memset);
@@ -102,7 +102,7 @@ fn bfloat16(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findi
 }
 
 /// PSUM-06: 2-byte results start on a half of a cell that depends on their direction.
-fn narrow_alignment(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+fn narrow_alignment(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };
     let Some(loc) = output.loc.filter(|loc| loc.is_placed() && output.size == 2) else { return };
     let Some(inner) = output.free_pairs().rev().find(|pair| pair.num > 1) else { return };
