@@ -24,6 +24,9 @@ pub(crate) struct Dispatch {
     by_op: Vec<OfOp>,
 }
 
+/// What a thread keeps from block to block: what it knows, and room for where the accesses of a block start.
+pub(crate) type Kept<'m> = (Known<'m>, RefCell<Starts>);
+
 /// What is the same for all instructions of an op.
 struct OfOp {
     unit: Unit,
@@ -63,10 +66,7 @@ impl Calls {
         }
         // A bit for each of the first operands; of what lies beyond nothing is known.
         let bit = |at: usize| if at < 64 { 1u64 << at } else { 0 };
-        let clean = inst.operands.iter().enumerate().fold(0, |bits, (at, operand)| {
-            if known.is_clean_operand(inst, operand) { bits | bit(at) } else { bits }
-        });
-        let of_operands = inst.operands.len() > 64 || clean.count_ones() as usize != inst.operands.len();
+        let of_operands = inst.clean.count_ones() as usize != inst.operands.len();
         let (mut said, mut said_of) = (false, 0);
         for call in if of_operands { &self.all } else { &self.of_insts } {
             let before = findings.reports();
@@ -78,9 +78,10 @@ impl Calls {
                 }
                 OfInst::Operand(run) => {
                     let mut before = before;
-                    for (at, operand) in
-                        inst.operands.iter().enumerate().filter(|(at, _)| clean & bit(*at) == 0)
-                    {
+                    for (at, operand) in inst.operands.iter().enumerate() {
+                        if inst.is_clean(at) {
+                            continue;
+                        }
                         run(cx, inst, operand, findings);
                         if findings.reports() != before {
                             (before, said) = (findings.reports(), true);
@@ -91,8 +92,8 @@ impl Calls {
             }
         }
         for (at, operand) in inst.operands.iter().enumerate().take(64) {
-            if (clean | said_of) & bit(at) == 0 {
-                known.keep_clean_operand(inst, operand);
+            if (inst.clean | said_of) & bit(at) == 0 {
+                known.keep_clean_operand(operand.kept);
             }
         }
         if !said {
@@ -157,19 +158,20 @@ impl Dispatch {
         cx: &Cx<'m>,
         block: BlockId,
         function: Option<FuncId>,
-        known: &mut Known<'m>,
+        (known, starts): &mut Kept<'m>,
         findings: &mut Findings<'_>,
     ) {
         let before = findings.take();
         let mut seen = Seen::new(cx, block);
         let axes = LoopAxes::around(cx.module, block);
-        let starts = RefCell::new(Starts::new(cx.module, block));
+        starts.borrow_mut().reset(cx.module, block);
+        let starts = &*starts;
         let mut operands = Vec::new();
         for id in &cx.module[block].instructions {
             let op = cx.module[id].opcode().ordinal().map_or(usize::MAX, |op| op as usize);
             let of_op = self.by_op.get(op).or(self.by_op.last()).expect("one for unknown ops");
             let inst =
-                Inst::new(cx, id, (of_op.unit, &of_op.places), (&axes, &starts), function, operands, known);
+                Inst::new(cx, id, (of_op.unit, &of_op.places), (&axes, starts), function, operands, known);
             cx.notes.see(cx, &inst);
             seen.see(cx, &inst);
             let has = usize::from(!inst.operands.is_empty()) + 2 * usize::from(inst.inst.sync_info.is_some());

@@ -5,131 +5,140 @@
 //! Only that there is nothing to say is kept, so a fault is found at every place where it is. That the answer depends
 //! on nothing else is seen to by [`Site`] and [`Stated`], which are all that these rules get of an instruction.
 
+use std::rc::Rc;
+
 use bir::geometry::LoopAxes;
 use bir::ids::InstId;
-use bir::{Argument, Instruction, OpenEnum};
+use bir::{Argument, Instruction};
 
 use crate::context::Cx;
-use crate::view::{Inst, Operand, Site, Stands, Stated};
+use crate::view::{Inst, Stands, Stated};
 
-/// Places of accesses; each access has one.
-const ACCESSES: usize = 1 << 12;
+/// Accesses that are kept before all are forgotten.
+const ACCESSES: usize = 1 << 13;
+
+/// Places of the index of accesses.
+const PLACES: usize = 2 * ACCESSES;
 
 /// Places of instructions; each has one.
-const INSTRUCTIONS: usize = 1 << 13;
+const INSTRUCTIONS: usize = 1 << 14;
 
 /// Uses of an access that are kept.
-const USES: usize = 4;
+const USES: usize = 6;
 
 /// What is known of accesses and of what instructions state. Accesses stay where they are as long as the module is
 /// borrowed, and so do their addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Known<'m> {
-    accesses: Vec<Option<Access<'m>>>,
-    /// Instructions about what they state the rules say nothing, each with the key that led to its place.
-    clean: Vec<Option<(u64, InstId)>>,
+    accesses: Vec<Access<'m>>,
+    /// By place, the number of an access, counted from 1. An access is at its place or at one of the next ones.
+    index: Vec<u32>,
+    /// Instructions about what they state the rules say nothing: by place, the latest two with one key.
+    clean: Vec<[Option<(u64, InstId)>; 2]>,
 }
 
 #[derive(Debug)]
 struct Access<'m> {
     address: usize,
-    stands: Stands<'m>,
+    stands: Rc<Stands<'m>>,
     /// Uses about which the rules of single operands say nothing.
     clean: [Option<Use>; USES],
     /// The one that is forgotten next.
     oldest: u8,
 }
 
-/// All that the rules of single operands look at besides the access and the module.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Use {
-    /// Address of the row of the operand's place, 0 for none.
-    slot: usize,
-    op: u8,
-    engine: u8,
-    list: u8,
-    index: u8,
-    access: u8,
-}
+/// All that the rules of single operands look at besides the access and the module: op and engine of the instruction,
+/// list and index of the operand, its row in the tables and what is done to it; see [`Operand`](crate::view::Operand).
+pub(crate) type Use = std::num::NonZeroU64;
 
-impl Use {
-    /// Nothing for what does not fit: ops and engines that are not known, and lists that are very long.
-    fn of(site: &Site, operand: &Operand<'_>) -> Option<Use> {
-        Some(Use {
-            slot: operand.slot.map_or(0, |slot| std::ptr::from_ref(slot).addr()),
-            op: u8::try_from(site.opcode.ordinal()?).ok()?,
-            engine: u8::try_from(site.engine.ordinal()?).ok()?,
-            list: operand.list as u8,
-            index: u8::try_from(operand.index).ok()?,
-            access: operand.access as u8,
-        })
-    }
+/// An access in its place, for as long as nothing was forgotten.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    address: usize,
+    at: usize,
+    of: Use,
 }
 
 impl<'m> Known<'m> {
-    /// What an argument says.
+    /// What an argument says, and where that is kept if others share it and the use of it has a name.
     pub(crate) fn stands(
         &mut self,
         cx: &Cx<'m>,
         inst: &Instruction,
         axes: &LoopAxes,
         argument: &'m Argument,
-    ) -> Stands<'m> {
-        let Some(address) = shared(argument) else { return Stands::of(cx, inst, axes, argument) };
-        let place = mix(address as u64) as usize % ACCESSES;
-        if let Some(Some(known)) = self.accesses.get(place)
-            && known.address == address
-        {
-            return known.stands.clone();
+        of: Option<Use>,
+    ) -> (Rc<Stands<'m>>, Option<Kept>) {
+        let Some(address) = shared(argument) else {
+            return (Rc::new(Stands::of(cx, inst, axes, argument)), None);
+        };
+        let kept = |at| of.map(|of| Kept { address, at, of });
+        if self.index.is_empty() || self.accesses.len() >= ACCESSES {
+            self.accesses.clear();
+            self.index.clear();
+            self.index.resize(PLACES, 0);
         }
-        let Some(stands) = Stands::fixed(cx, argument) else { return Stands::of(cx, inst, axes, argument) };
-        if self.accesses.is_empty() {
-            self.accesses.resize_with(ACCESSES, || None);
+        let mut place = mix(address as u64) as usize % PLACES;
+        while let Some(at) = (self.index[place] as usize).checked_sub(1) {
+            let known = &self.accesses[at];
+            if known.address == address {
+                return (Rc::clone(&known.stands), kept(at));
+            }
+            place = (place + 1) % PLACES;
         }
-        let clean = [None; USES];
-        self.accesses[place] = Some(Access { address, stands: stands.clone(), clean, oldest: 0 });
-        stands
+        let Some(stands) = Stands::fixed(cx, argument) else {
+            return (Rc::new(Stands::of(cx, inst, axes, argument)), None);
+        };
+        let stands = Rc::new(stands);
+        let at = self.accesses.len();
+        self.accesses.push(Access { address, stands: Rc::clone(&stands), clean: [None; USES], oldest: 0 });
+        self.index[place] = at as u32 + 1;
+        (stands, kept(at))
     }
 
-    /// Whether the rules of single operands have nothing to say about an operand.
-    pub(crate) fn is_clean_operand(&self, site: &Site, operand: &Operand<'_>) -> bool {
-        let known = shared(operand.argument).and_then(|address| {
-            let known = self.accesses.get(mix(address as u64) as usize % ACCESSES)?.as_ref();
-            known.filter(|known| known.address == address)
-        });
-        known.is_some_and(|known| Use::of(site, operand).is_some_and(|of| known.clean.contains(&Some(of))))
+    /// Whether the rules of single operands have nothing to say about an access in its place.
+    pub(crate) fn is_clean_operand(&self, kept: Option<Kept>) -> bool {
+        kept.is_some_and(|kept| {
+            let access = self.accesses.get(kept.at).filter(|access| access.address == kept.address);
+            access.is_some_and(|access| access.clean.contains(&Some(kept.of)))
+        })
     }
 
-    /// Keeps that these rules, all of them, said nothing about an operand.
-    pub(crate) fn keep_clean_operand(&mut self, site: &Site, operand: &Operand<'_>) {
-        let (Some(address), Some(of)) = (shared(operand.argument), Use::of(site, operand)) else { return };
-        if let Some(Some(known)) = self.accesses.get_mut(mix(address as u64) as usize % ACCESSES)
-            && known.address == address
+    /// Keeps that these rules, all of them, said nothing about an access in its place.
+    pub(crate) fn keep_clean_operand(&mut self, kept: Option<Kept>) {
+        let Some(kept) = kept else { return };
+        if let Some(access) = self.accesses.get_mut(kept.at)
+            && access.address == kept.address
         {
-            known.clean[usize::from(known.oldest)] = Some(of);
-            known.oldest = (known.oldest + 1) % USES as u8;
+            access.clean[usize::from(access.oldest)] = Some(kept.of);
+            access.oldest = (access.oldest + 1) % USES as u8;
         }
     }
 
     /// Whether the rules have nothing to say about what an instruction states, operands included.
     pub(crate) fn is_clean(&mut self, cx: &Cx<'_>, inst: &Inst<'_>) -> bool {
         let Some(key) = key(inst) else { return false };
-        let Some(Some((of, id))) = self.clean.get_mut(key as usize % INSTRUCTIONS) else { return false };
-        let is_clean = *of == key && states_same(&cx.module[*id], inst.inst);
-        if is_clean {
-            // What was seen last is near.
-            *id = inst.id;
+        let Some(latest) = self.clean.get_mut(key as usize % INSTRUCTIONS) else { return false };
+        let of_key = latest.iter_mut().flatten().filter(|(of, _)| *of == key);
+        for (_, id) in of_key {
+            if states_same(&cx.module[*id], inst.inst) {
+                // What was seen last is near.
+                *id = inst.id;
+                return true;
+            }
         }
-        is_clean
+        false
     }
 
     /// Keeps that the rules, all of them, said nothing about what an instruction states.
     pub(crate) fn keep_clean(&mut self, inst: &Inst<'_>) {
         let Some(key) = key(inst) else { return };
         if self.clean.is_empty() {
-            self.clean.resize(INSTRUCTIONS, None);
+            self.clean.resize(INSTRUCTIONS, [None; 2]);
         }
-        self.clean[key as usize % INSTRUCTIONS] = Some((key, inst.id));
+        let latest = &mut self.clean[key as usize % INSTRUCTIONS];
+        latest.swap(0, 1);
+        latest[0] = Some((key, inst.id));
     }
 }
 
@@ -139,13 +148,9 @@ fn key(inst: &Stated<'_>) -> Option<u64> {
     if inst.operands.is_empty() {
         return None;
     }
-    let op = u64::from(inst.opcode.ordinal()?);
-    inst.operands.iter().try_fold(op, |key, operand| {
-        let address = match operand.argument {
-            Argument::PhysicalAp(_) if operand.dynamic => return None,
-            argument => shared(argument)?,
-        };
-        Some(mix(key.rotate_left(21) ^ address as u64))
+    inst.operands.iter().try_fold(0, |key: u64, operand| {
+        let kept = operand.kept?;
+        Some(mix(key.rotate_left(21) ^ kept.of.get().rotate_left(32) ^ kept.address as u64))
     })
 }
 

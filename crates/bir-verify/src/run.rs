@@ -9,10 +9,9 @@ use bir_json::{Loaded, Oddities, Positions};
 use rayon::prelude::*;
 
 use crate::context::Cx;
-use crate::dispatch::Dispatch;
+use crate::dispatch::{Dispatch, Kept};
 use crate::document;
 use crate::findings::{Findings, fold};
-use crate::known::Known;
 use crate::options::Options;
 use crate::rule::{Checkable, Layer, OpSet, RuleId};
 use crate::rules::{Check, Run, checks, implemented};
@@ -132,18 +131,18 @@ fn check<'m>(module: &'m Module, options: &'m Options) -> (Vec<Diagnostic>, Vec<
         checks().filter(|check| check.rules.iter().any(|rule| cx.is_on(*rule))).collect();
     let dispatch = &Dispatch::new(cx, &checks);
     let tasks = tasks(cx);
-    let run = |known: &mut Known<'m>, task: &Task| {
+    let run = |kept: &mut Kept<'m>, task: &Task| {
         let mut findings = Findings::new(cx);
         for (block, function) in &task.blocks {
-            dispatch.block(cx, *block, *function, known, &mut findings);
+            dispatch.block(cx, *block, *function, kept, &mut findings);
         }
         findings.finish()
     };
     let of_blocks: Vec<Vec<Diagnostic>> = if options.parallel && tasks.len() > 1 {
-        tasks.par_iter().map_init(Known::default, run).collect()
+        tasks.par_iter().map_init(Kept::default, run).collect()
     } else {
-        let mut known = Known::default();
-        tasks.iter().map(|task| run(&mut known, task)).collect()
+        let mut kept = Kept::default();
+        tasks.iter().map(|task| run(&mut kept, task)).collect()
     };
     // These read the notes that the blocks left, and stand before them.
     let mut findings = Findings::new(cx);

@@ -53,7 +53,7 @@ impl Does {
 }
 
 /// Those of the instructions of a block that were looked at.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Starts {
     first: usize,
     /// By distance from the first instruction: where its accesses stand and how many there are, and whether it is
@@ -63,18 +63,17 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    /// For a block of which nothing was looked at.
-    pub(crate) fn new(module: &Module, block: BlockId) -> Starts {
+    /// Forgets what was kept, for a block of which nothing was looked at.
+    pub(crate) fn reset(&mut self, module: &Module, block: BlockId) {
         let list = &module[block].instructions;
         let span = match (list.first(), list.last()) {
             (Some(first), Some(last)) => (last.index() + 1).saturating_sub(first.index()),
             _ => 0,
         };
-        Starts {
-            first: list.first().map_or(0, |first| first.index()),
-            spans: vec![None; span.min(list.len().saturating_mul(4))],
-            starts: Vec::new(),
-        }
+        self.first = list.first().map_or(0, |first| first.index());
+        self.spans.clear();
+        self.spans.resize(span.min(list.len().saturating_mul(4)), None);
+        self.starts.clear();
     }
 
     /// Keeps the accesses of an instruction.

@@ -333,7 +333,11 @@ impl Notes {
 
     /// Looks at an instruction.
     pub(crate) fn see(&self, cx: &Cx<'_>, inst: &Inst<'_>) {
-        for operand in &inst.operands {
+        for (at, operand) in inst.operands.iter().enumerate() {
+            // Its marks are set.
+            if inst.is_clean(at) {
+                continue;
+            }
             if let Some(set_id) = operand.set {
                 if operand.list != OperandList::Outs || operand.access.may_read() {
                     set(&self.read[set_id.index()]);

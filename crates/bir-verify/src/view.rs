@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::ops::Deref;
+use std::rc::Rc;
 
 use bir::access::{AccessPattern, ApPair};
 use bir::diag::Place;
@@ -11,11 +12,11 @@ use bir::ids::{FuncId, InstId, LocId, SetId};
 use bir::op_info::{Category, Family, OpInfo};
 use bir::operands::{Access, Operands, Role, Slot, access_of};
 use bir::records::{MemoryLocation, PhysicalAp};
-use bir::{Argument, Instruction, Op, OperandList};
+use bir::{Argument, Instruction, Op, OpenEnum, OperandList};
 use smallvec::SmallVec;
 
 use crate::context::Cx;
-use crate::known::Known;
+use crate::known::{Kept, Known, Use};
 use crate::starts::{Starts, Touched};
 
 /// An instruction.
@@ -30,6 +31,9 @@ pub(crate) struct Inst<'m> {
     pub(crate) starts: &'m RefCell<Starts>,
     /// The function it is in; none for what stands in a queue.
     pub(crate) function: Option<FuncId>,
+    /// By bit, the first operands that were seen in their places before, and about which the rules of single operands
+    /// have nothing to say.
+    pub(crate) clean: u64,
 }
 
 /// What an instruction does, whoever does it: its op, its engine and its operands. Two that state the same are
@@ -125,7 +129,9 @@ pub(crate) struct Operand<'m> {
     pub(crate) slot: Option<&'static Slot>,
     /// What the instruction does to it.
     pub(crate) access: Access,
-    stands: Stands<'m>,
+    /// Where what is known of it is kept.
+    pub(crate) kept: Option<Kept>,
+    stands: Rc<Stands<'m>>,
 }
 
 /// What the tables say of the first places of the operand lists of an op, where that is the same for all its
@@ -133,9 +139,12 @@ pub(crate) struct Operand<'m> {
 #[derive(Debug)]
 pub(crate) struct Places {
     rows: Option<&'static Operands>,
-    ins: [Option<(Option<&'static Slot>, Access)>; PLACES],
-    outs: [Option<(Option<&'static Slot>, Access)>; PLACES],
+    ins: [Option<AtPlace>; PLACES],
+    outs: [Option<AtPlace>; PLACES],
 }
+
+/// The row of a place, what is done to the operand there, and the name of all that.
+type AtPlace = (Option<&'static Slot>, Access, Option<Use>);
 
 const PLACES: usize = 6;
 
@@ -146,9 +155,10 @@ impl Places {
         let same = |list: OperandList, index: usize| {
             let mut slots = rows?.slots_at(list, index);
             let access = if list == OperandList::Outs { Access::Write } else { Access::Read };
-            let Some(slot) = slots.next() else { return Some((None, access)) };
-            let depends = slots.next().is_some() || slot.form.is_some() || slot.also_read.is_some();
-            (!depends).then_some((Some(slot), access))
+            let slot = slots.next();
+            let may_differ = |slot: &Slot| slot.form.is_some() || slot.also_read.is_some();
+            let depends = slots.next().is_some() || slot.is_some_and(may_differ);
+            (!depends).then(|| (slot, access, name(rows, slot, access, list, index)))
         };
         Places {
             rows,
@@ -157,24 +167,44 @@ impl Places {
         }
     }
 
-    fn at(&self, inst: &Instruction, list: OperandList, index: usize) -> (Option<&'static Slot>, Access) {
-        let known = match list {
+    /// What stands at a place of an instruction that an engine runs.
+    fn at(&self, inst: &Instruction, list: OperandList, index: usize) -> AtPlace {
+        let same = match list {
             OperandList::Ins => self.ins.get(index),
             OperandList::Outs => self.outs.get(index),
             OperandList::IndirectionIns => None,
         };
-        match known {
-            Some(Some(known)) => *known,
-            _ => {
-                let slot = self.rows.and_then(|rows| rows.slot_of(inst, list, index));
-                (slot, access_of(inst, list, index))
-            }
+        if let Some(Some(same)) = same {
+            return *same;
         }
+        let slot = self.rows.and_then(|rows| rows.slot_of(inst, list, index));
+        let access = access_of(inst, list, index);
+        (slot, access, name(self.rows, slot, access, list, index))
     }
 }
 
+/// A name for a place of an op and what is done there; nothing when it has no room for it. Its lowest byte is free.
+fn name(
+    rows: Option<&'static Operands>,
+    slot: Option<&'static Slot>,
+    access: Access,
+    list: OperandList,
+    index: usize,
+) -> Option<Use> {
+    let rows = rows?;
+    let row = match slot {
+        Some(slot) => rows.slots.iter().position(|row| std::ptr::eq(row, slot))? + 1,
+        None => 0,
+    };
+    let parts = [rows.op.ordinal()? as usize + 1, row, index, list as usize, access as usize];
+    let bits = parts
+        .into_iter()
+        .try_fold(0u64, |bits, part| Some(bits << 8 | u64::from(u8::try_from(part).ok()?)))?;
+    Use::new(bits << 8)
+}
+
 /// What an argument says, wherever it stands.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Stands<'m> {
     /// The location that it names, or the only one of the set that it names.
     pub(crate) loc_id: Option<LocId>,
@@ -207,7 +237,7 @@ impl<'m> Deref for Operand<'m> {
 }
 
 /// Where an access starts, in elements from the start of its location.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Start {
     /// Always there.
     At(i64),
@@ -230,17 +260,13 @@ impl<'i> Inst<'i> {
     ) -> Inst<'i> {
         let inst = &cx.module[id];
         let opcode = inst.opcode();
+        let engine = inst.engine.ordinal().and_then(|engine| u8::try_from(engine).ok());
         let mut add = |list, arguments: &'m [Argument]| {
             for (index, argument) in arguments.iter().enumerate() {
-                let (slot, access) = places.at(inst, list, index);
-                operands.push(Operand {
-                    list,
-                    index,
-                    argument,
-                    slot,
-                    access,
-                    stands: known.stands(cx, inst, axes, argument),
-                });
+                let (slot, access, name) = places.at(inst, list, index);
+                let of = name.zip(engine).map(|(name, engine)| name | u64::from(engine));
+                let (stands, kept) = known.stands(cx, inst, axes, argument, of);
+                operands.push(Operand { list, index, argument, slot, access, kept, stands });
             }
         };
         add(OperandList::Ins, &inst.ins);
@@ -248,15 +274,18 @@ impl<'i> Inst<'i> {
             add(OperandList::IndirectionIns, &inst.rare().indirection_ins);
         }
         add(OperandList::Outs, &inst.outs);
+        let is_clean =
+            |(at, operand): (usize, &Operand<'_>)| u64::from(known.is_clean_operand(operand.kept)) << at;
+        let clean = operands.iter().take(64).enumerate().map(is_clean).fold(0, |all, bit| all | bit);
         let site = Site { id, opcode, engine: inst.engine, unit };
-        Inst {
-            id,
-            inst,
-            stated: Stated { site, op: &inst.op, ins: inst.ins.len(), outs: inst.outs.len(), operands },
-            axes,
-            starts,
-            function,
-        }
+        let (ins, outs) = (inst.ins.len(), inst.outs.len());
+        let stated = Stated { site, op: &inst.op, ins, outs, operands };
+        Inst { id, inst, stated, axes, starts, function, clean }
+    }
+
+    /// Whether an operand was seen in its place before, with nothing to say about it.
+    pub(crate) fn is_clean(&self, at: usize) -> bool {
+        at < 64 && self.clean >> at & 1 == 1
     }
 
     /// Gives back the list of operands.
@@ -334,7 +363,6 @@ impl Site {
 
     /// Name of the op, for messages.
     pub(crate) fn op_name<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
-        use bir::OpenEnum;
         match self.opcode.name() {
             Ok(name) => name,
             Err(sym) => cx.module.str(sym),
@@ -368,10 +396,14 @@ impl<'m> Stands<'m> {
         Stands::at(cx, argument, dynamic, start(dynamic))
     }
 
-    /// Looks at an access that nothing moves: it is the same in whatever instruction it stands.
+    /// Looks at an access that nothing moves, or a number: it is the same in whatever instruction it stands.
     pub(crate) fn fixed(cx: &Cx<'m>, argument: &'m Argument) -> Option<Stands<'m>> {
-        let Argument::PhysicalAp(arg) = argument else { return None };
-        arg.dynamic_ap_info.is_none().then(|| Stands::at(cx, argument, false, fixed_start(arg)))
+        let start = match argument {
+            Argument::PhysicalAp(arg) if arg.dynamic_ap_info.is_none() => fixed_start(arg),
+            Argument::ImmValue(_) => Start::Unknown,
+            _ => return None,
+        };
+        Some(Stands::at(cx, argument, false, start))
     }
 
     fn at(cx: &Cx<'m>, argument: &'m Argument, dynamic: bool, start: Start) -> Stands<'m> {
@@ -530,7 +562,6 @@ impl<'m> Operand<'m> {
 
     /// `float32`, for messages.
     pub(crate) fn dtype_text<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
-        use bir::OpenEnum;
         match self.dtype.map(|dtype| dtype.name()) {
             Some(Ok(name)) => name,
             Some(Err(sym)) => cx.module.str(sym),
@@ -540,7 +571,6 @@ impl<'m> Operand<'m> {
 
     /// `SB`, for messages.
     pub(crate) fn memory_text<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
-        use bir::OpenEnum;
         match self.memory.map(|memory| memory.name()) {
             Some(Ok(name)) => name,
             Some(Err(sym)) => cx.module.str(sym),
