@@ -31,8 +31,8 @@ pub(crate) type Kept<'m> = (Known<'m>, RefCell<Starts>);
 struct OfOp {
     unit: Unit,
     places: Places,
-    /// For instructions without operands and sync, with operands, with sync, with both.
-    calls: [Calls; 4],
+    /// By what instructions have: operands, sync and odd edges, a bit each.
+    calls: [Calls; 8],
 }
 
 /// What is called for an instruction.
@@ -64,11 +64,10 @@ impl Calls {
             }
             return;
         }
-        // A bit for each of the first operands; of what lies beyond nothing is known.
-        let bit = |at: usize| if at < 64 { 1u64 << at } else { 0 };
-        let of_operands = inst.clean.count_ones() as usize != inst.operands.len();
-        let (mut said, mut said_of) = (false, 0);
-        for call in if of_operands { &self.all } else { &self.of_insts } {
+        let calls = if inst.operands.iter().all(Operand::is_clean) { &self.of_insts } else { &self.all };
+        // A bit for each of the first operands; of what lies beyond nothing is kept.
+        let (mut said, mut said_of) = (false, 0u64);
+        for call in calls {
             let before = findings.reports();
             match call {
                 OfInst::Whole(run) => run(cx, inst, findings),
@@ -78,21 +77,18 @@ impl Calls {
                 }
                 OfInst::Operand(run) => {
                     let mut before = before;
-                    for (at, operand) in inst.operands.iter().enumerate() {
-                        if inst.is_clean(at) {
-                            continue;
-                        }
+                    for (at, operand) in inst.operands.iter().enumerate().filter(|(_, of)| !of.is_clean()) {
                         run(cx, inst, operand, findings);
                         if findings.reports() != before {
                             (before, said) = (findings.reports(), true);
-                            said_of |= bit(at);
+                            said_of |= 1u64.checked_shl(at as u32).unwrap_or_default();
                         }
                     }
                 }
             }
         }
         for (at, operand) in inst.operands.iter().enumerate().take(64) {
-            if (inst.clean | said_of) & bit(at) == 0 {
+            if !operand.is_clean() && said_of >> at & 1 == 0 {
                 known.keep_clean_operand(operand.kept);
             }
         }
@@ -125,18 +121,20 @@ impl Dispatch {
             };
             let may_say = |check: &&'static Check| check.when.is_none_or(|when| when(cx, op));
             let of_op: Vec<&Check> = checks.iter().copied().filter(concerns).filter(may_say).collect();
-            let for_those = |(has_operands, has_sync): (bool, bool)| {
+            let for_those = |bits: usize| {
+                let [has_operands, has_sync, has_odd_edges] = [1, 2, 4].map(|bit| bits & bit != 0);
                 let has = |check: &&&Check| match check.needs {
                     Needs::Nothing => has_operands || !matches!(check.run, Run::Operand(_)),
                     Needs::Operands => has_operands,
                     Needs::Sync => has_sync,
+                    Needs::OddEdges => has_odd_edges,
                 };
                 Calls::new(of_op.iter().filter(has).filter_map(of_inst).collect())
             };
             OfOp {
                 unit: op.map_or(Unit::Other, Unit::of),
                 places: Places::of(op),
-                calls: [(false, false), (true, false), (false, true), (true, true)].map(for_those),
+                calls: std::array::from_fn(for_those),
             }
         };
         let known = bir::op_info::OpInfo::all().iter().map(|info| Some(info.op));
@@ -174,7 +172,9 @@ impl Dispatch {
                 Inst::new(cx, id, (of_op.unit, &of_op.places), (&axes, starts), function, operands, known);
             cx.notes.see(cx, &inst);
             seen.see(cx, &inst);
-            let has = usize::from(!inst.operands.is_empty()) + 2 * usize::from(inst.inst.sync_info.is_some());
+            let has = usize::from(!inst.operands.is_empty())
+                + 2 * usize::from(inst.inst.sync_info.is_some())
+                + 4 * usize::from(inst.has_odd_edges());
             of_op.calls[has].call(cx, &inst, known, findings);
             operands = inst.into_operands();
             operands.clear();

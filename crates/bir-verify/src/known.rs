@@ -57,6 +57,8 @@ pub(crate) struct Kept {
     address: usize,
     at: usize,
     of: Use,
+    /// Whether the rules of single operands are known to have nothing to say about it.
+    pub(crate) is_clean: bool,
 }
 
 impl<'m> Known<'m> {
@@ -72,7 +74,6 @@ impl<'m> Known<'m> {
         let Some(address) = shared(argument) else {
             return (Rc::new(Stands::of(cx, inst, axes, argument)), None);
         };
-        let kept = |at| of.map(|of| Kept { address, at, of });
         if self.index.is_empty() || self.accesses.len() >= ACCESSES {
             self.accesses.clear();
             self.index.clear();
@@ -82,7 +83,9 @@ impl<'m> Known<'m> {
         while let Some(at) = (self.index[place] as usize).checked_sub(1) {
             let known = &self.accesses[at];
             if known.address == address {
-                return (Rc::clone(&known.stands), kept(at));
+                let is_clean = |of| known.clean.contains(&Some(of));
+                let kept = of.map(|of| Kept { address, at, of, is_clean: is_clean(of) });
+                return (Rc::clone(&known.stands), kept);
             }
             place = (place + 1) % PLACES;
         }
@@ -93,18 +96,10 @@ impl<'m> Known<'m> {
         let at = self.accesses.len();
         self.accesses.push(Access { address, stands: Rc::clone(&stands), clean: [None; USES], oldest: 0 });
         self.index[place] = at as u32 + 1;
-        (stands, kept(at))
+        (stands, of.map(|of| Kept { address, at, of, is_clean: false }))
     }
 
-    /// Whether the rules of single operands have nothing to say about an access in its place.
-    pub(crate) fn is_clean_operand(&self, kept: Option<Kept>) -> bool {
-        kept.is_some_and(|kept| {
-            let access = self.accesses.get(kept.at).filter(|access| access.address == kept.address);
-            access.is_some_and(|access| access.clean.contains(&Some(kept.of)))
-        })
-    }
-
-    /// Keeps that these rules, all of them, said nothing about an access in its place.
+    /// Keeps that the rules of single operands, all of them, said nothing about an access in its place.
     pub(crate) fn keep_clean_operand(&mut self, kept: Option<Kept>) {
         let Some(kept) = kept else { return };
         if let Some(access) = self.accesses.get_mut(kept.at)

@@ -91,6 +91,8 @@ pub(crate) enum Needs {
     Operands,
     /// Waits or updates.
     Sync,
+    /// Dependencies that are not of the plain kind, see [`Inst::has_odd_edges`].
+    OddEdges,
 }
 
 /// Asked once for each op of a module, `None` for those that are not known.

@@ -76,20 +76,27 @@ impl Starts {
         self.starts.clear();
     }
 
-    /// Keeps the accesses of an instruction.
-    pub(crate) fn add(&mut self, inst: &Inst<'_>) {
-        let Some(span) = inst.id.index().checked_sub(self.first).and_then(|at| self.spans.get_mut(at)) else {
-            return;
-        };
-        let from = self.starts.len();
+    /// Keeps the accesses of an instruction. Says where they start, for [`since`](Self::since), and whether the
+    /// instruction touches no more than its operands say.
+    pub(crate) fn add(&mut self, inst: &Inst<'_>) -> (usize, bool) {
+        let (from, is_plain) = (self.starts.len(), is_plain(inst.inst, inst.unit));
         for operand in &inst.operands {
             if let Some((loc, byte)) = operand.first {
                 self.starts.push(AccessStart { loc, byte, access: operand.access, touched: operand.touched });
             }
         }
-        if let (Ok(from), Ok(count)) = (u32::try_from(from), u16::try_from(self.starts.len() - from)) {
-            *span = Some((from, count, is_plain(inst.inst, inst.unit)));
+        let span = inst.id.index().checked_sub(self.first).and_then(|at| self.spans.get_mut(at));
+        if let (Some(span), Ok(start), Ok(count)) =
+            (span, u32::try_from(from), u16::try_from(self.starts.len() - from))
+        {
+            *span = Some((start, count, is_plain));
         }
+        (from, is_plain)
+    }
+
+    /// What was kept since.
+    pub(crate) fn since(&self, from: usize) -> &[AccessStart] {
+        &self.starts[from..]
     }
 
     /// What was kept of an instruction.

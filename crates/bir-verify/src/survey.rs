@@ -333,9 +333,9 @@ impl Notes {
 
     /// Looks at an instruction.
     pub(crate) fn see(&self, cx: &Cx<'_>, inst: &Inst<'_>) {
-        for (at, operand) in inst.operands.iter().enumerate() {
+        for operand in &inst.operands {
             // Its marks are set.
-            if inst.is_clean(at) {
+            if operand.is_clean() {
                 continue;
             }
             if let Some(set_id) = operand.set {

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use bir::access::{AccessPattern, ApPair};
 use bir::diag::Place;
+use bir::edges::{Edge, EdgeKind};
 use bir::enums::{Dtype, EngineType, InstructionType, MemoryType};
 use bir::geometry::{LoopAxes, Offsets};
 use bir::ids::{FuncId, InstId, LocId, SetId};
@@ -31,9 +32,6 @@ pub(crate) struct Inst<'m> {
     pub(crate) starts: &'m RefCell<Starts>,
     /// The function it is in; none for what stands in a queue.
     pub(crate) function: Option<FuncId>,
-    /// By bit, the first operands that were seen in their places before, and about which the rules of single operands
-    /// have nothing to say.
-    pub(crate) clean: u64,
 }
 
 /// What an instruction does, whoever does it: its op, its engine and its operands. Two that state the same are
@@ -274,18 +272,20 @@ impl<'i> Inst<'i> {
             add(OperandList::IndirectionIns, &inst.rare().indirection_ins);
         }
         add(OperandList::Outs, &inst.outs);
-        let is_clean =
-            |(at, operand): (usize, &Operand<'_>)| u64::from(known.is_clean_operand(operand.kept)) << at;
-        let clean = operands.iter().take(64).enumerate().map(is_clean).fold(0, |all, bit| all | bit);
         let site = Site { id, opcode, engine: inst.engine, unit };
         let (ins, outs) = (inst.ins.len(), inst.outs.len());
         let stated = Stated { site, op: &inst.op, ins, outs, operands };
-        Inst { id, inst, stated, axes, starts, function, clean }
+        Inst { id, inst, stated, axes, starts, function }
     }
 
-    /// Whether an operand was seen in its place before, with nothing to say about it.
-    pub(crate) fn is_clean(&self, at: usize) -> bool {
-        at < 64 && self.clean >> at & 1 == 1
+    /// Whether a dependency is of no known kind, on the instruction itself, loop-carried, or on what does not exist.
+    pub(crate) fn has_odd_edges(&self) -> bool {
+        let is_odd = |edge: Edge| {
+            let kinds = EdgeKind::ORDERED.number()..=EdgeKind::FLOW.number();
+            !kinds.contains(&edge.kind().number()) || edge.target() == self.id
+        };
+        let carried = &self.inst.loop_carried_dependencies;
+        self.inst.has_rare() || !carried.is_empty() || self.inst.dependencies.iter().any(is_odd)
     }
 
     /// Gives back the list of operands.
@@ -460,6 +460,11 @@ impl<'m> Operand<'m> {
     /// What it is to the instruction.
     pub(crate) fn role(&self) -> Option<Role> {
         self.slot.map(|slot| slot.role)
+    }
+
+    /// Whether it was seen in its place before, and the rules of single operands have nothing to say about it.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.kept.is_some_and(|kept| kept.is_clean)
     }
 
     /// Whether it is an access to memory.

@@ -12,12 +12,12 @@ use bir::operands::Access;
 use bir::{Sym, Value};
 use hashbrown::HashMap;
 
-use super::Check;
+use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::generated::names::names_of;
 use crate::ids::*;
-use crate::starts::{AccessStart, Accesses, Does, Starts, accesses, share};
+use crate::starts::{AccessStart, Does, accesses, share};
 use crate::survey::Seen;
 use crate::twice::hint;
 use crate::view::{Inst, Stated};
@@ -25,7 +25,7 @@ use crate::view::{Inst, Stated};
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MOD_04], known).when(|_, op| op.is_none()),
     Check::function(&[MOD_05], names),
-    Check::whole(&[MOD_06], edges),
+    Check::whole(&[MOD_06], edges).needs(Needs::OddEdges),
     Check::whole(&[MOD_07], schedule),
     // Axes are named by expressions.
     Check::whole(&[DOC_02], axes).when(|cx, _| !cx.module.exprs.is_empty()),
@@ -68,14 +68,6 @@ fn names(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
 
 /// MOD-06: dependencies have a target that exists, another instruction, and a kind.
 fn edges(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    let is_fine = |edge: Edge| {
-        let number = edge.kind().number();
-        (EdgeKind::ORDERED.number()..=EdgeKind::FLOW.number()).contains(&number) && edge.target() != inst.id
-    };
-    let carried = &inst.inst.loop_carried_dependencies;
-    if inst.inst.dependencies.iter().all(is_fine) && carried.is_empty() && !inst.inst.has_rare() {
-        return;
-    }
     let all = inst.inst.dependencies.iter().chain(inst.inst.loop_carried_dependencies.iter());
     let carried_from = inst.inst.dependencies.len();
     for (at, edge) in all.enumerate() {
@@ -177,17 +169,25 @@ fn distance(extras: &[Value]) -> Option<i64> {
 /// DEP-01: a dependency on data that the two instructions do not share costs a semaphore for nothing.
 fn no_conflict(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let mut starts = inst.starts.borrow_mut();
-    starts.add(inst);
-    let after = Former::of(cx, &starts, inst.id);
-    if !after.is_plain() {
+    let (from, is_plain) = starts.add(inst);
+    if !is_plain || inst.inst.dependencies.is_empty() && inst.inst.loop_carried_dependencies.is_empty() {
         return;
     }
+    let after = starts.since(from);
     let touched = OnceCell::new();
     let mut look = |edge: Edge| {
         let data = matches!(edge.kind(), EdgeKind::FLOW | EdgeKind::ANTI | EdgeKind::OUTPUT);
         if data && edge.target().index() < cx.module.inst_ids().len() {
-            let before = Former::of(cx, &starts, edge.target());
-            needless(cx, inst, edge, (&before, &after), &touched, out);
+            match starts.get(edge.target()) {
+                Some((before, true)) => needless(cx, inst, edge, (before, after), &touched, out),
+                Some((_, false)) => {}
+                None => {
+                    let (before, is_plain) = accesses(cx.module, edge.target());
+                    if is_plain {
+                        needless(cx, inst, edge, (&before, after), &touched, out);
+                    }
+                }
+            }
         }
     };
     inst.inst.dependencies.iter().for_each(&mut look);
@@ -197,35 +197,6 @@ fn no_conflict(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             if distance(extras).is_some() {
                 look(edge);
             }
-        }
-    }
-}
-
-/// What is known of the accesses of an instruction at once.
-enum Former<'s> {
-    Kept(&'s [AccessStart], bool),
-    Own(Accesses),
-}
-
-impl<'s> Former<'s> {
-    fn of(cx: &Cx<'_>, starts: &'s Starts, id: InstId) -> Former<'s> {
-        match starts.get(id) {
-            Some((starts, is_plain)) => Former::Kept(starts, is_plain),
-            None => Former::Own(accesses(cx.module, id)),
-        }
-    }
-
-    fn starts(&self) -> &[AccessStart] {
-        match self {
-            Former::Kept(starts, _) => starts,
-            Former::Own((starts, _)) => starts,
-        }
-    }
-
-    /// Whether it touches no more than what its operands say.
-    fn is_plain(&self) -> bool {
-        match self {
-            Former::Kept(_, is_plain) | Former::Own((_, is_plain)) => *is_plain,
         }
     }
 }
@@ -249,7 +220,7 @@ fn needless(
     cx: &Cx<'_>,
     inst: &Inst<'_>,
     edge: Edge,
-    (before, after): (&Former<'_>, &Former<'_>),
+    (before, after): (&[AccessStart], &[AccessStart]),
     touched: &OnceCell<Option<Touched>>,
     out: &mut Findings<'_>,
 ) {
@@ -260,7 +231,7 @@ fn needless(
         EdgeKind::OUTPUT => (Does::Writes, Does::Writes),
         _ => return,
     };
-    if !before.is_plain() || share((before.starts(), first), (after.starts(), second)) {
+    if share((before, first), (after, second)) {
         return;
     }
     let Some(after) = touched.get_or_init(|| exact(cx, inst.id)) else { return };
