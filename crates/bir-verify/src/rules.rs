@@ -241,3 +241,17 @@ const OF_DOCUMENTS: &[RuleId] = &[crate::ids::DOC_01];
 pub fn implemented(rule: RuleId) -> bool {
     OF_DOCUMENTS.contains(&rule) || checks().any(|check| check.rules.contains(&rule))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Needs, Run, checks};
+
+    /// What says nothing is kept for all instructions that state the same, so whether it is asked may not depend on
+    /// anything else.
+    #[test]
+    fn what_is_asked_once_depends_on_what_is_stated() {
+        for check in checks().filter(|check| matches!(check.run, Run::Inst(_) | Run::Operand(_))) {
+            assert!(matches!(check.needs, Needs::Nothing | Needs::Operands), "{:?}", check.rules);
+        }
+    }
+}

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub unchecked: Vec<RuleId>,
     /// Rules that were checked in part.
     pub partly: Vec<RuleId>,
+    /// Rules of encoded words that apply, none of which was checked: whoever has words does.
+    pub of_words: Vec<RuleId>,
 }
 
 impl Outcome {
@@ -59,7 +61,7 @@ pub fn verify_loaded(loaded: &Loaded, options: &Options) -> Outcome {
 pub fn verify_cores(cores: &[&Loaded], options: &Options) -> Outcome {
     let options = &Options { cores: Some(cores.len()), ..options.clone() };
     let mut outcome = Outcome::default();
-    let (mut unchecked, mut partly) = (BTreeSet::new(), BTreeSet::new());
+    let (mut unchecked, mut partly, mut of_words) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (core, loaded) in cores.iter().enumerate() {
         let own = verify_loaded(loaded, options);
         outcome.findings.extend(own.findings.into_iter().map(|mut finding| {
@@ -72,6 +74,7 @@ pub fn verify_cores(cores: &[&Loaded], options: &Options) -> Outcome {
         outcome.rules = outcome.rules.max(own.rules);
         unchecked.extend(own.unchecked);
         partly.extend(own.partly);
+        of_words.extend(own.of_words);
     }
     let modules: Vec<&Module> = cores.iter().map(|loaded| &loaded.module).collect();
     for check in checks() {
@@ -99,6 +102,7 @@ pub fn verify_cores(cores: &[&Loaded], options: &Options) -> Outcome {
     }
     outcome.unchecked = unchecked.into_iter().collect();
     outcome.partly = partly.into_iter().collect();
+    outcome.of_words = of_words.into_iter().collect();
     outcome
 }
 
@@ -179,9 +183,11 @@ fn finish(module: &Module, (mut findings, ops): (Vec<Diagnostic>, Vec<bool>), op
             }
             _ => true,
         };
-        // Encoded words are looked at only when there are some.
-        let of_words = info.layer == Layer::Word && !implemented(rule);
-        if !applies || info.arch_min > level || of_words {
+        if !applies || info.arch_min > level {
+            continue;
+        }
+        if info.layer == Layer::Word && !implemented(rule) {
+            outcome.of_words.push(rule);
             continue;
         }
         let elsewhere = info.order_code.is_some() || info.superseded_by.is_some();
