@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use bir::OpenEnum;
 use bir::diag::{Place, Severity};
 use bir::edges::{Edge, EdgeKind};
+use bir::enums::EngineType;
 use bir::expr::Expr;
 use bir::geometry::{Footprint, Overlap};
 use bir::ids::{ExprId, FuncId, Id, InstId};
@@ -261,7 +262,7 @@ fn needless(
 /// Steps of work on the overlap of two footprints.
 const WORK: u32 = 4096;
 
-/// DEP-02: dependencies within a block are acyclic.
+/// DEP-02: dependencies within a block are acyclic, the order of engines included, and on what stands before.
 fn cycles(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     // Programs are in order nearly always: only an edge forward in the list can close a cycle.
     if !seen.forward {
@@ -312,5 +313,36 @@ fn cycles(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
                 }
             }
         }
+    }
+    for (at, &id) in list.iter().enumerate() {
+        for edge in cx.module[id].dependencies.iter() {
+            if at_of(edge.target()).is_some_and(|to| to > at) {
+                forward(cx, id, edge.target(), out);
+            }
+        }
+    }
+}
+
+/// A dependency on what stands behind in the block. An engine runs its instructions in their order.
+fn forward(cx: &Cx<'_>, id: InstId, on: InstId, out: &mut Findings<'_>) {
+    let (inst, other) = (&cx.module[id], &cx.module[on]);
+    let engine = inst.engine;
+    let is_one = engine.is_known() && !matches!(engine, EngineType::Unassigned | EngineType::ALL);
+    let runs_in_order = is_one && engine == other.engine && inst.engine_id == other.engine_id;
+    let name = cx.name(on);
+    let help = "move it before, or make the dependency loop-carried if it means the iteration before";
+    if runs_in_order {
+        let engine = engine.text(&cx.module.names);
+        let message = format!(
+            "dependencies form a cycle: waits for {name}, which stands behind it on {engine}, and {engine} runs in order"
+        );
+        out.report(DEP_02, Place::of(id), message).related("the other instruction", Place::of(on)).help(help);
+    } else {
+        let message = format!("depends on {name}, which stands behind it in the block");
+        out.report(DEP_02, Place::of(id), message)
+            .related("the other instruction", Place::of(on))
+            .help(help)
+            .vendor("", "")
+            .at_most(Severity::Note);
     }
 }

@@ -295,7 +295,7 @@ fn may_lie_in_psum(cx: &Cx<'_>, argument: &bir::Argument) -> bool {
 const REGIONS: usize = 256;
 
 /// Whether nothing runs before a block: the first block of a function, outside of loops.
-fn is_entry(cx: &Cx<'_>, block: BlockId) -> bool {
+pub(super) fn is_entry(cx: &Cx<'_>, block: BlockId) -> bool {
     match cx.module[block].holder {
         bir::Holder::Function(function) => cx.module[function].blocks.first() == Some(&block),
         _ => false,
