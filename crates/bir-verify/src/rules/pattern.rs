@@ -25,10 +25,13 @@ pub(super) const CHECKS: &[Check] = &[
 /// Units whose instruction words hold the operands.
 const ENCODED: &[Unit] = &[Unit::Engine];
 
-/// The lowest and the highest element that pairs reach from a start.
+/// The lowest and the highest element that pairs reach from a start. Nothing when a count is not one: AP-04 says so.
 fn reach(pairs: impl Iterator<Item = ApPair>) -> Option<(i64, i64)> {
     let (mut low, mut high) = (0i64, 0i64);
     for pair in pairs {
+        if pair.num < 1 {
+            return None;
+        }
         let last = pair.num.checked_sub(1)?.checked_mul(pair.step)?;
         if last < 0 {
             low = low.checked_add(last)?;
