@@ -14,7 +14,7 @@ use crate::rule::OpSet;
 use crate::rules::{Check, Needs, Run};
 use crate::starts::Starts;
 use crate::survey::Seen;
-use crate::view::{Inst, Operand, Places, Site, Stated, Unit};
+use crate::view::{Inst, Operand, Places, Site, Unit};
 
 /// The checks of functions and blocks, and those of each op.
 pub(crate) struct Dispatch {
@@ -40,47 +40,34 @@ struct Calls {
     all: Vec<OfInst>,
     /// All but those of single operands: for instructions about whose operands nothing is to be said.
     of_insts: Vec<OfInst>,
-    /// Those that look at more than an instruction states: where nothing is to be said about that.
-    of_wholes: Vec<OfInst>,
 }
 
 impl Calls {
     fn new(all: Vec<OfInst>) -> Calls {
-        let only = |is: fn(&OfInst) -> bool| all.iter().copied().filter(is).collect();
-        Calls {
-            of_insts: only(|call| !matches!(call, OfInst::Operand(_))),
-            of_wholes: only(|call| matches!(call, OfInst::Whole(_))),
-            all,
-        }
+        let is_of_inst = |call: &OfInst| matches!(call, OfInst::Inst(_));
+        Calls { of_insts: all.iter().copied().filter(is_of_inst).collect(), all }
     }
 
-    /// Calls what may have something to say, and keeps that it had not.
+    /// Calls what may have something to say, and keeps about which operands it had not.
     fn call(&self, cx: &Cx<'_>, inst: &Inst<'_>, known: &mut Known<'_>, findings: &mut Findings<'_>) {
-        if known.is_clean(cx, inst) {
-            for call in &self.of_wholes {
-                if let OfInst::Whole(run) = call {
+        if inst.operands.iter().all(Operand::is_clean) {
+            for call in &self.of_insts {
+                if let OfInst::Inst(run) = call {
                     run(cx, inst, findings);
                 }
             }
             return;
         }
-        let calls = if inst.operands.iter().all(Operand::is_clean) { &self.of_insts } else { &self.all };
         // A bit for each of the first operands; of what lies beyond nothing is kept.
-        let (mut said, mut said_of) = (false, 0u64);
-        for call in calls {
-            let before = findings.reports();
+        let mut said_of = 0u64;
+        for call in &self.all {
             match call {
-                OfInst::Whole(run) => run(cx, inst, findings),
-                OfInst::Inst(run) => {
-                    run(cx, inst, findings);
-                    said |= findings.reports() != before;
-                }
+                OfInst::Inst(run) => run(cx, inst, findings),
                 OfInst::Operand(run) => {
-                    let mut before = before;
                     for (at, operand) in inst.operands.iter().enumerate().filter(|(_, of)| !of.is_clean()) {
+                        let before = findings.reports();
                         run(cx, inst, operand, findings);
                         if findings.reports() != before {
-                            (before, said) = (findings.reports(), true);
                             said_of |= 1u64.checked_shl(at as u32).unwrap_or_default();
                         }
                     }
@@ -92,17 +79,13 @@ impl Calls {
                 known.keep_clean_operand(operand.kept);
             }
         }
-        if !said {
-            known.keep_clean(inst);
-        }
     }
 }
 
 /// What is called for an instruction, or for each of its operands.
 #[derive(Clone, Copy)]
 enum OfInst {
-    Inst(fn(&Cx<'_>, &Stated<'_>, &mut Findings<'_>)),
-    Whole(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
+    Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
     Operand(fn(&Cx<'_>, &Site, &Operand<'_>, &mut Findings<'_>)),
 }
 
@@ -115,7 +98,6 @@ impl Dispatch {
             };
             let of_inst = |check: &&Check| match check.run {
                 Run::Inst(run) => Some(OfInst::Inst(run)),
-                Run::Whole(run) => Some(OfInst::Whole(run)),
                 Run::Operand(run) => Some(OfInst::Operand(run)),
                 _ => None,
             };

@@ -1,40 +1,35 @@
 //! What is known of the accesses that instructions share: buffers are used again and again, so most operands of a module
-//! have stood in such a place of such an instruction before, and many instructions state what others do. What an
-//! operand says is worked out once, and where rules had nothing to say they are not asked again.
+//! have stood in such a place of such an instruction before. What an operand says is worked out once, and where the
+//! rules of single operands had nothing to say they are not asked again.
 //!
 //! Only that there is nothing to say is kept, so a fault is found at every place where it is. That the answer depends
-//! on nothing else is seen to by [`Site`] and [`Stated`], which are all that these rules get of an instruction.
+//! on nothing else is seen to by [`Site`](crate::view::Site), which is all that these rules get of an instruction.
+//! Whole instructions are not kept: to see that two are equal costs more than to ask the rules again.
 
 use std::rc::Rc;
 
 use bir::geometry::LoopAxes;
-use bir::ids::InstId;
 use bir::{Argument, Instruction};
 
 use crate::context::Cx;
-use crate::view::{Inst, Stands, Stated};
+use crate::view::Stands;
 
 /// Accesses that are kept before all are forgotten.
-const ACCESSES: usize = 1 << 13;
+const ACCESSES: usize = 1 << 12;
 
 /// Places of the index of accesses.
 const PLACES: usize = 2 * ACCESSES;
 
-/// Places of instructions; each has one.
-const INSTRUCTIONS: usize = 1 << 14;
-
 /// Uses of an access that are kept.
 const USES: usize = 6;
 
-/// What is known of accesses and of what instructions state. Accesses stay where they are as long as the module is
-/// borrowed, and so do their addresses.
+/// What is known of accesses. They stay where they are as long as the module is borrowed,
+/// and so do their addresses.
 #[derive(Debug, Default)]
 pub(crate) struct Known<'m> {
     accesses: Vec<Access<'m>>,
     /// By place, the number of an access, counted from 1. An access is at its place or at one of the next ones.
     index: Vec<u32>,
-    /// Instructions about what they state the rules say nothing: by place, the latest two with one key.
-    clean: Vec<[Option<(u64, InstId)>; 2]>,
 }
 
 #[derive(Debug)]
@@ -109,56 +104,6 @@ impl<'m> Known<'m> {
             access.oldest = (access.oldest + 1) % USES as u8;
         }
     }
-
-    /// Whether the rules have nothing to say about what an instruction states, operands included.
-    pub(crate) fn is_clean(&mut self, cx: &Cx<'_>, inst: &Inst<'_>) -> bool {
-        let Some(key) = key(inst) else { return false };
-        let Some(latest) = self.clean.get_mut(key as usize % INSTRUCTIONS) else { return false };
-        let of_key = latest.iter_mut().flatten().filter(|(of, _)| *of == key);
-        for (_, id) in of_key {
-            if states_same(&cx.module[*id], inst.inst) {
-                // What was seen last is near.
-                *id = inst.id;
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Keeps that the rules, all of them, said nothing about what an instruction states.
-    pub(crate) fn keep_clean(&mut self, inst: &Inst<'_>) {
-        let Some(key) = key(inst) else { return };
-        if self.clean.is_empty() {
-            self.clean.resize(INSTRUCTIONS, [None; 2]);
-        }
-        let latest = &mut self.clean[key as usize % INSTRUCTIONS];
-        latest.swap(0, 1);
-        latest[0] = Some((key, inst.id));
-    }
-}
-
-/// A key that instructions have in common when they state the same; nothing when one may state different things in
-/// different places, or when nothing is known of its operands.
-fn key(inst: &Stated<'_>) -> Option<u64> {
-    if inst.operands.is_empty() {
-        return None;
-    }
-    inst.operands.iter().try_fold(0, |key: u64, operand| {
-        let kept = operand.kept?;
-        Some(mix(key.rotate_left(21) ^ kept.of.get().rotate_left(32) ^ kept.address as u64))
-    })
-}
-
-/// Whether two instructions state the same, which have operands that are the same wherever they stand.
-fn states_same(a: &Instruction, b: &Instruction) -> bool {
-    let same = |a: &[Argument], b: &[Argument]| {
-        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| shared(a).is_some_and(|of| shared(b) == Some(of)))
-    };
-    a.engine == b.engine
-        && same(&a.ins, &b.ins)
-        && same(&a.outs, &b.outs)
-        && same(&a.rare().indirection_ins, &b.rare().indirection_ins)
-        && a.op == b.op
 }
 
 /// Address of an operand that others share.

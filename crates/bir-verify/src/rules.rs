@@ -64,7 +64,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::rule::{OpSet, RuleId};
 use crate::survey::Seen;
-use crate::view::{Inst, Operand, Site, Stated, Unit};
+use crate::view::{Inst, Operand, Site, Unit};
 
 pub(crate) use psum::Groups;
 
@@ -106,10 +106,8 @@ pub(crate) enum Run {
     Function(fn(&Cx<'_>, FuncId, &mut Findings<'_>)),
     /// For each block: of functions, of bodies, of queues.
     Block(fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>)),
-    /// For each instruction of the ops; of those that state the same, perhaps for one only when it says nothing.
-    Inst(fn(&Cx<'_>, &Stated<'_>, &mut Findings<'_>)),
-    /// For each instruction of the ops: what looks at more than it states.
-    Whole(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
+    /// For each instruction of the ops.
+    Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
     /// For each operand of instructions of the ops; of equal ones in such a place, perhaps for one only when it says
     /// nothing.
     Operand(fn(&Cx<'_>, &Site, &Operand<'_>, &mut Findings<'_>)),
@@ -138,16 +136,9 @@ impl Check {
 
     pub(crate) const fn inst(
         rules: &'static [RuleId],
-        run: fn(&Cx<'_>, &Stated<'_>, &mut Findings<'_>),
-    ) -> Check {
-        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Inst(run) }
-    }
-
-    pub(crate) const fn whole(
-        rules: &'static [RuleId],
         run: fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>),
     ) -> Check {
-        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Whole(run) }
+        Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Inst(run) }
     }
 
     pub(crate) const fn operand(
@@ -246,11 +237,11 @@ pub fn implemented(rule: RuleId) -> bool {
 mod tests {
     use super::{Needs, Run, checks};
 
-    /// What says nothing is kept for all instructions that state the same, so whether it is asked may not depend on
-    /// anything else.
+    /// What says nothing about an operand is kept for all that stand in such a place, so whether it is asked may not
+    /// depend on anything else.
     #[test]
-    fn what_is_asked_once_depends_on_what_is_stated() {
-        for check in checks().filter(|check| matches!(check.run, Run::Inst(_) | Run::Operand(_))) {
+    fn what_is_asked_once_depends_on_operands() {
+        for check in checks().filter(|check| matches!(check.run, Run::Operand(_))) {
             assert!(matches!(check.needs, Needs::Nothing | Needs::Operands), "{:?}", check.rules);
         }
     }

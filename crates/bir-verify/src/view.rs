@@ -25,26 +25,17 @@ use crate::starts::{Starts, Touched};
 pub(crate) struct Inst<'m> {
     pub(crate) id: InstId,
     pub(crate) inst: &'m Instruction,
-    stated: Stated<'m>,
+    site: Site,
+    ins: usize,
+    outs: usize,
+    /// Of `ins`, `indirection_ins` and `outs`, in this order.
+    pub(crate) operands: Vec<Operand<'m>>,
     /// The loops around it.
     pub(crate) axes: &'m LoopAxes,
     /// What was kept of the instructions of its block that stand before it.
     pub(crate) starts: &'m RefCell<Starts>,
     /// The function it is in; none for what stands in a queue.
     pub(crate) function: Option<FuncId>,
-}
-
-/// What an instruction does, whoever does it: its op, its engine and its operands. Two that state the same are
-/// judged once, so the rules that get this have no way to the name, the block, the synchronisation, the dependencies
-/// or the loops of the instruction.
-#[derive(Debug)]
-pub(crate) struct Stated<'m> {
-    site: Site,
-    op: &'m Op,
-    ins: usize,
-    outs: usize,
-    /// Of `ins`, `indirection_ins` and `outs`, in this order.
-    pub(crate) operands: Vec<Operand<'m>>,
 }
 
 /// All that the rules of single operands know of the instruction. An operand that stands again in such a place is
@@ -58,15 +49,7 @@ pub(crate) struct Site {
     pub(crate) unit: Unit,
 }
 
-impl<'m> Deref for Inst<'m> {
-    type Target = Stated<'m>;
-
-    fn deref(&self) -> &Stated<'m> {
-        &self.stated
-    }
-}
-
-impl Deref for Stated<'_> {
+impl Deref for Inst<'_> {
     type Target = Site;
 
     fn deref(&self) -> &Site {
@@ -274,8 +257,7 @@ impl<'i> Inst<'i> {
         add(OperandList::Outs, &inst.outs);
         let site = Site { id, opcode, engine: inst.engine, unit };
         let (ins, outs) = (inst.ins.len(), inst.outs.len());
-        let stated = Stated { site, op: &inst.op, ins, outs, operands };
-        Inst { id, inst, stated, axes, starts, function }
+        Inst { id, inst, site, ins, outs, operands, axes, starts, function }
     }
 
     /// Whether a dependency is of no known kind, on the instruction itself, loop-carried, or on what does not exist.
@@ -290,11 +272,11 @@ impl<'i> Inst<'i> {
 
     /// Gives back the list of operands.
     pub(crate) fn into_operands(self) -> Vec<Operand<'i>> {
-        self.stated.operands
+        self.operands
     }
 }
 
-impl<'m> Stated<'m> {
+impl<'m> Inst<'m> {
     /// The operands of a list.
     pub(crate) fn list(&self, list: OperandList) -> &[Operand<'m>] {
         let outs = self.operands.len() - self.outs;
@@ -341,7 +323,7 @@ impl<'m> Stated<'m> {
 
     /// The op.
     pub(crate) fn op(&self) -> &'m Op {
-        self.op
+        &self.inst.op
     }
 }
 

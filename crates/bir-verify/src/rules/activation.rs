@@ -9,7 +9,7 @@ use super::measure::{engine_is, is_set, number};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[ACT_01], engine),
@@ -21,12 +21,12 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// ACT-01.
-fn engine(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     engine_is(cx, inst, ACT_01, &[EngineType::Activation], out);
 }
 
 /// ACT-02: on arch 20 the bias is a vector, but for two functions.
-fn immediate_bias(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn immediate_bias(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::Activation(op) = inst.op() else { return };
     if cx.level != 20 || matches!(op.func, ActivationFunctionType::Copy | ActivationFunctionType::Reciprocal)
     {
@@ -45,7 +45,7 @@ fn immediate_bias(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// ACT-03: immediate parameters are float32.
-fn immediate_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn immediate_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     for operand in inst.ins().filter(|operand| operand.argument.is_immediate()) {
         let what = match operand.role() {
             Some(Role::Bias) => "bias",
@@ -64,7 +64,7 @@ fn immediate_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// ACT-04: Copy does not add its bias.
-fn ignored_bias(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn ignored_bias(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::Activation(op) = inst.op() else { return };
     let Some(bias) = inst.role(Role::Bias).filter(|_| op.func == ActivationFunctionType::Copy) else {
         return;
@@ -81,7 +81,7 @@ fn ignored_bias(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// ACT-05: what the second-generation instruction takes.
-fn second_generation(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn second_generation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     use AluOpType as Alu;
     use EngineAccumulationType as Acc;
     let Op::Activation(op) = inst.op() else { return };
@@ -139,7 +139,7 @@ fn second_generation(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// ACT-06: what a bias tensor is.
-fn bias(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn bias(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(bias) = inst.role(Role::Bias).filter(|bias| bias.is_access()) else { return };
     if bias.dtype.is_some_and(|dtype| dtype != Dtype::Float32) {
         let message = format!("the bias is {}; it is float32", bias.dtype_text(cx));

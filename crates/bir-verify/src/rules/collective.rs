@@ -11,7 +11,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Operand, Site, Stated};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[COL_01], reads_io),
@@ -20,7 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[COL_04], arch),
     Check::inst(&[COL_05, COL_07, COL_08, COL_18, COL_19], in_sb),
     Check::inst(&[COL_09, COL_10], ratios),
-    Check::whole(&[COL_11, COL_12, COL_16], send_receive),
+    Check::inst(&[COL_11, COL_12, COL_16], send_receive),
     Check::inst(&[COL_13, COL_14], all_to_all_v),
     Check::inst(&[COL_17], operator),
     Check::inst(&[COL_20], groups_or_pairs),
@@ -52,14 +52,14 @@ fn writes_io(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings
 }
 
 /// COL-03: the base of the collectives is none itself.
-fn known(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn known(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let message =
         "Collective is no op of its own; the ops are CollectiveCompute, CollectiveSend and CollectiveRecv";
     out.report(COL_03, inst.place(), message);
 }
 
 /// COL-04.
-fn arch(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn arch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if cx.level <= 20 {
         let message =
             format!("CollectiveCompute needs arch 30 or newer, and the module is for arch {}", cx.level);
@@ -95,7 +95,7 @@ impl<'m> Collective<'m> {
 }
 
 /// COL-05, COL-07, COL-08, COL-18, COL-19: collectives on SB.
-fn in_sb(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn in_sb(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if !inst.operands.iter().any(|operand| operand.is_sb()) {
         return;
     }
@@ -156,7 +156,7 @@ fn in_sb(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// COL-09, COL-10: how much larger one side is.
-fn ratios(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn ratios(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(collective) = Collective::of(inst.op()) else { return };
     let Some(ranks) = collective.ranks() else { return };
     let gathers = match collective.kind {
@@ -213,7 +213,7 @@ fn dynamic_loop_around<'m>(cx: &Cx<'m>, mut inst: InstId) -> Option<&'m str> {
 }
 
 /// COL-13, COL-14: the one with counts in memory.
-fn all_to_all_v(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn all_to_all_v(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if Collective::of(inst.op()).is_none_or(|collective| collective.kind != Kind::AllToAllV) {
         return;
     }
@@ -235,7 +235,7 @@ fn all_to_all_v(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// COL-17: operators of the kinds.
-fn operator(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn operator(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(collective) = Collective::of(inst.op()) else { return };
     let operator = collective.operator.text(&cx.module.names);
     match collective.kind {
@@ -256,7 +256,7 @@ fn operator(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// COL-20.
-fn groups_or_pairs(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn groups_or_pairs(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(collective) = Collective::of(inst.op()) else { return };
     let (groups, pairs) = (collective.groups.len(), collective.op.src_target_pairs.len());
     if groups > 0 && pairs > 0 {

@@ -13,7 +13,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::rule::RuleId;
-use crate::view::Stated;
+use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[CB_01, CB_02], core_barrier),
@@ -26,7 +26,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::cores(&[LNC_01], shards),
 ];
 
-fn core_barrier(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn core_barrier(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::CoreBarrier(op) = inst.op() else { return };
     if cx.level < 30 {
         let message = format!("cores are joined from arch 30 on; the module is for arch {}", cx.level);

@@ -17,7 +17,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::{Bits, Seen};
-use crate::view::{Inst, Operand, Site, Stated};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DMA_01], queue),
@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DMA_07], accumulate),
     Check::operand(&[DMA_08], stepped),
     Check::inst(&[DMA_09, DMA_10], compute),
-    Check::whole(&[DMA_11], in_dynamic_loop),
+    Check::inst(&[DMA_11], in_dynamic_loop),
     Check::inst(&[DMA_12], vector_offset),
     Check::inst(&[DMA_16], dynamic_shape),
     Check::block(&[DMA_18], queue_instances),
@@ -64,7 +64,7 @@ fn queue_of(op: &Op) -> Option<(Option<Ref<QueueId>>, DGEType)> {
     })
 }
 
-fn queue(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn queue(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if let Some((Some(queue), _)) = queue_of(inst.op())
         && let RefTarget::Missing(name) = queue.target()
     {
@@ -137,7 +137,7 @@ fn first_trigger(cx: &Cx<'_>, block: InstId) -> Option<InstId> {
     cx.survey.triggers().iter().find(starts).copied()
 }
 
-fn qos(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn qos(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let class = match inst.op() {
         Op::DMACopy(op) => op.dma_qos,
         Op::Load(op) => op.dma_qos,
@@ -156,11 +156,11 @@ fn qos(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// Whether an index operand moves an access of the instruction.
-fn is_indirect(inst: &Stated<'_>) -> bool {
+fn is_indirect(inst: &Inst<'_>) -> bool {
     inst.count(OperandList::IndirectionIns) > 0
 }
 
-fn generation(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn generation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some((_, dge)) = queue_of(inst.op()) else { return };
     if dge == DGEType::HWDGE && cx.level < 30 {
         let message = format!(
@@ -199,13 +199,13 @@ fn generation(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// Source and destination of a transfer with one of each.
-fn ends<'i, 'm>(inst: &'i Stated<'m>) -> Option<(&'i Operand<'m>, &'i Operand<'m>)> {
+fn ends<'i, 'm>(inst: &'i Inst<'m>) -> Option<(&'i Operand<'m>, &'i Operand<'m>)> {
     let (mut ins, mut outs) = (inst.ins(), inst.outs());
     let (source, destination) = (ins.next()?, outs.next()?);
     (ins.next().is_none() && outs.next().is_none()).then_some((source, destination))
 }
 
-fn counts(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn counts(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::DMACopy(op) = inst.op() else { return };
     let Some((source, destination)) = ends(inst) else { return };
     if source.argument.is_immediate()
@@ -238,7 +238,7 @@ fn counts(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     let _ = cx;
 }
 
-fn accumulate(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn accumulate(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::IndirectSaveAccumulate(op) = inst.op() else { return };
     let name = op.op.text(&cx.module.names);
     match op.op {
@@ -276,7 +276,7 @@ fn stepped(_: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_
     }
 }
 
-fn compute(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn compute(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (mode, op, constants, inputs) = match inst.op() {
         Op::DMACopy(op) => (op.mode, op.cce_op, &op.constants, inst.count(OperandList::Ins)),
         _ => return,
@@ -336,7 +336,7 @@ fn in_dynamic_loop(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn vector_offset(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn vector_offset(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::DMACopy(op) = inst.op() else { return };
     if !is_indirect(inst) || op.mode == CopyMode::Transpose {
         return;
@@ -360,7 +360,7 @@ fn vector_offset(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn dynamic_shape(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn dynamic_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::DMACopy(op) = inst.op() else { return };
     let generated = matches!(op.dge_type, DGEType::SWDGE | DGEType::HWDGE);
     if !generated || !inst.operands.iter().any(|operand| operand.dynamic) || op.mode != CopyMode::Copy {
@@ -483,7 +483,7 @@ fn is_packed(dtype: Option<Dtype>) -> bool {
     matches!(dtype, Some(Dtype::Float4E2m1fnX4 | Dtype::Float8E4m3fnX4 | Dtype::Float8E5m2X4))
 }
 
-fn packed_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn packed_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if !inst.operands.iter().any(|operand| is_packed(operand.dtype)) {
         return;
     }

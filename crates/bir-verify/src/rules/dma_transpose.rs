@@ -7,7 +7,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] =
     &[Check::inst(&[DMA_06, DMA_13], transposes), Check::inst(&[DMA_14], with_indices)];
@@ -21,11 +21,11 @@ fn transpose(op: &Op) -> Option<(TransposeOps, DGEType)> {
     }
 }
 
-fn has_indices(inst: &Stated<'_>) -> bool {
+fn has_indices(inst: &Inst<'_>) -> bool {
     inst.count(OperandList::IndirectionIns) > 0
 }
 
-fn transposes(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn transposes(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some((form, dge)) = transpose(inst.op()) else { return };
     let (Some(source), Some(destination)) = (inst.input(0), inst.output(0)) else { return };
     if !matches!(form, TransposeOps::XZYW | TransposeOps::XYZW) {
@@ -92,7 +92,7 @@ fn transposes(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DMA-06: the form with indices reads rows of DRAM.
-fn indirect_form(inst: &Stated<'_>, source: &Operand<'_>, out: &mut Findings<'_>) {
+fn indirect_form(inst: &Inst<'_>, source: &Operand<'_>, out: &mut Findings<'_>) {
     if source.memory.is_some() && !source.is_dram() {
         out.report(DMA_06, inst.at(source), "a transposing gather reads DRAM, and the source is elsewhere");
     }
@@ -110,7 +110,7 @@ fn indirect_form(inst: &Stated<'_>, source: &Operand<'_>, out: &mut Findings<'_>
     }
 }
 
-fn with_indices(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn with_indices(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some((form, dge)) = transpose(inst.op()).filter(|_| has_indices(inst)) else { return };
     let mut report = |message: String| _ = out.report(DMA_14, inst.place(), message);
     if cx.level < 30 {

@@ -12,12 +12,12 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::rule::OpRow;
-use crate::view::{Inst, Stated};
+use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[ARCH_01, ARCH_02], arch).when(is_of_another_arch),
     Check::inst(&[ARCH_03], enum_values).for_ops(WITH_ENUMS).when(may_lack_values),
-    Check::whole(&[ENG_01], engine).when(has_engines),
+    Check::inst(&[ENG_01], engine).when(has_engines),
     Check::function(&[ENG_05], expansion),
 ];
 
@@ -60,7 +60,7 @@ fn has_engines(_: &Cx<'_>, op: Option<It>) -> bool {
     op.and_then(OpRow::of).is_some_and(|row| !row.engines.contains(&EngineType::ALL))
 }
 
-fn arch(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn arch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(row) = OpRow::of(inst.opcode) else { return };
     let op = inst.op_name(cx);
     if cx.level < row.arch_min {
@@ -143,7 +143,7 @@ fn skips(cx: &Cx<'_>, inst: &Inst<'_>) -> bool {
 const SKIP_ENGINE_CHECK: &str = "ready_for_codegen";
 
 /// ARCH-03: values that the encoders of an arch have no number for.
-fn enum_values(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn enum_values(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if let Op::CompareAndBranch(op) = inst.op()
         && op.comp_op == BranchCompareOp::Unsupported
     {

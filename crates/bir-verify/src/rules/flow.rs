@@ -14,12 +14,12 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::{Seen, is_terminator};
-use crate::view::{Inst, Stated};
+use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[CF_03, CF_04, CF_12], dynamic_bounds),
     Check::inst(&[CF_05], condition),
-    Check::whole(&[CF_07], targets),
+    Check::inst(&[CF_07], targets),
     Check::block(&[CF_08], terminator_last),
     Check::function(&[CF_09], dependents),
     Check::inst(&[CF_10], compare_code),
@@ -29,11 +29,11 @@ pub(super) const CHECKS: &[Check] = &[
     Check::function(&[CF_16, CF_29], not_empty),
     Check::block(&[CF_17], ends_block),
     Check::block(&[CF_22], one_each),
-    Check::whole(&[CF_23], next_block),
-    Check::whole(&[CF_24, CF_27], nested_dynamic),
+    Check::inst(&[CF_23], next_block),
+    Check::inst(&[CF_24, CF_27], nested_dynamic),
     Check::function(&[CF_25], alone),
     Check::block(&[CF_26], returns),
-    Check::whole(&[CF_28], loop_condition),
+    Check::inst(&[CF_28], loop_condition),
 ];
 
 /// Blocks that a branch may go to.
@@ -59,7 +59,7 @@ fn as_register(cx: &Cx<'_>, expr: ExprId) -> bool {
     }
 }
 
-fn dynamic_bounds(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn dynamic_bounds(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::DynamicForLoop(op) = inst.op() else { return };
     let Some(axis) = op.dynamic_for_loop_axis.as_deref() else {
         out.report(CF_04, inst.place(), "the loop has no axis");
@@ -86,7 +86,7 @@ fn dynamic_bounds(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn condition(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn condition(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::DoWhile(op) = inst.op() else { return };
     match op.cond {
         None => {
@@ -169,7 +169,7 @@ fn dependents(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     }
 }
 
-fn compare_code(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn compare_code(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::CompareAndBranch(op) = inst.op() else { return };
     if op.comp_op.ordinal().is_none_or(|code| code > 11) {
         let message = format!("compares with {}, which has no code", op.comp_op.text(&cx.module.names));
@@ -177,7 +177,7 @@ fn compare_code(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn compare_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn compare_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if !matches!(inst.op(), Op::CompareAndBranch(_)) {
         return;
     }
@@ -227,7 +227,7 @@ fn same_targets(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn operands(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn operands(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (ins, outs) = (inst.count(OperandList::Ins), inst.count(OperandList::Outs));
     match inst.op() {
         Op::CompareAndBranch(_) => {

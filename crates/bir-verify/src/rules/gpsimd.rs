@@ -10,7 +10,7 @@ use super::measure::{engine_is, number};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Site, Stated};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[PART_09], library_partitions).for_ops(LIBRARY),
@@ -41,7 +41,7 @@ fn library_partitions(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut
 }
 
 /// POOL-01: the pattern of an affine value has an element for each that is written.
-fn affine_pattern(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn affine_pattern(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let pattern = match inst.op() {
         Op::Iota(op) => op.pattern.as_ref(),
         Op::TensorScalarAffineSelect(op) => op.pattern.as_ref(),
@@ -68,7 +68,7 @@ fn affine_pattern(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// POOL-08: the number of inputs says how the fill value is given.
-fn affine_select_inputs(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn affine_select_inputs(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::TensorScalarAffineSelect(op) = inst.op() else { return };
     let wanted = if op.fill_value.is_nan() { 2 } else { 1 };
     let inputs = inst.ins().count();
@@ -80,7 +80,7 @@ fn affine_select_inputs(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// POOL-02, POOL-06: gathers.
-fn gather(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn gather(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(data), Some(indices), Some(output)) =
         (inst.role(Role::Data), inst.role(Role::Indices), inst.role(Role::Destination))
     else {
@@ -128,7 +128,7 @@ fn gather(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// POOL-03: the gather that is local to a processor.
-fn local_gather(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn local_gather(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::IndirectCopy(op) = inst.op() else { return };
     let group = cx.target.gpsimd_core_partitions;
     for operand in inst.operands.iter().filter(|operand| operand.is_on_chip()) {
@@ -159,7 +159,7 @@ fn local_gather(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// POOL-04: indices of what is not zero, and their number.
-fn nonzero(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn nonzero(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(data), Some(output)) = (inst.role(Role::Data), inst.role(Role::Destination)) else { return };
     for operand in [data, output] {
         if operand.is_psum() || operand.is_dram() {
@@ -187,7 +187,7 @@ fn nonzero(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// POOL-05, POOL-07: first and last of each sequence.
-fn sequence_bounds(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn sequence_bounds(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(data), Some(output)) = (inst.role(Role::Data), inst.role(Role::Destination)) else { return };
     for operand in [data, output] {
         if let Some(count) = operand.partitions().filter(|count| *count != 1) {
@@ -221,7 +221,7 @@ fn sequence_bounds(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// RNG-01, RNG-03: who draws random numbers.
-fn random_engine(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn random_engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let rule = match inst.op() {
         Op::Rng => RNG_01,
         Op::Memset(op) if op.mode == MemsetMode::Random => RNG_03,
@@ -239,7 +239,7 @@ fn random_engine(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// RNG-02: the state of a generator.
-fn random_state(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn random_state(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if cx.level == 30 {
         engine_is(cx, inst, RNG_02, &[EngineType::Pool], out);
     }
@@ -265,7 +265,7 @@ fn random_state(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// RNG-04: the range of random numbers.
-fn random_bounds(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn random_bounds(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(min), Some(max)) = (inst.role(Role::Min), inst.role(Role::Max)) else { return };
     if let (Some(low), Some(high)) = (number(min), number(max))
         && high <= low
@@ -276,7 +276,7 @@ fn random_bounds(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// SB2SB-01, SB2SB-02, SB2SB-09, SB2SB-11: what a copy between cores needs.
-fn core_to_core(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn core_to_core(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if let Some(cores) = cx.options.cores.filter(|cores| *cores != 2) {
         let message = format!("the program has {cores} cores; GPSIMDSB2SB is between the two of a pair");
         out.report(SB2SB_01, inst.place(), message);
@@ -294,7 +294,7 @@ fn core_to_core(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// SB2SB-03, SB2SB-04: what is written is what is read.
-fn core_to_core_sides(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn core_to_core_sides(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(source), Some(destination)) = (inst.input(0), inst.output(0)) else { return };
     if source.dtype.zip(destination.dtype).is_some_and(|(from, to)| from != to) {
         let message = format!(

@@ -21,20 +21,20 @@ use crate::ids::*;
 use crate::starts::{AccessStart, Does, accesses, share};
 use crate::survey::Seen;
 use crate::twice::hint;
-use crate::view::{Inst, Stated};
+use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MOD_04], known).when(|_, op| op.is_none()),
     Check::function(&[MOD_05], names),
-    Check::whole(&[MOD_06], edges).needs(Needs::OddEdges),
-    Check::whole(&[MOD_07], schedule),
+    Check::inst(&[MOD_06], edges).needs(Needs::OddEdges),
+    Check::inst(&[MOD_07], schedule),
     // Axes are named by expressions.
-    Check::whole(&[DOC_02], axes).when(|cx, _| !cx.module.exprs.is_empty()),
-    Check::whole(&[DEP_01], no_conflict),
+    Check::inst(&[DOC_02], axes).when(|cx, _| !cx.module.exprs.is_empty()),
+    Check::inst(&[DEP_01], no_conflict),
     Check::block(&[DEP_02], cycles),
 ];
 
-fn known(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn known(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if !inst.opcode.is_known() {
         let name = inst.op_name(cx);
         let finding = out.report(MOD_04, inst.place(), format!("unknown instruction type {name}"));

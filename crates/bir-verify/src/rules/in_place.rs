@@ -10,7 +10,7 @@ use crate::findings::Findings;
 use crate::ids::*;
 use crate::view::{Inst, Operand, Start, Unit};
 
-pub(super) const CHECKS: &[Check] = &[Check::whole(&[WIP_01], in_place).needs(Needs::Operands)];
+pub(super) const CHECKS: &[Check] = &[Check::inst(&[WIP_01], in_place).needs(Needs::Operands)];
 
 fn in_place(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let kernel = matches!(inst.opcode, InstructionType::CustomOp | InstructionType::BIRKernel);

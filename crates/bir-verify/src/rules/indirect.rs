@@ -13,10 +13,10 @@ use super::measure::is_set;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Operand, Stated, Unit};
+use crate::view::{Inst, Operand, Unit};
 
 pub(super) const CHECKS: &[Check] =
-    &[Check::whole(&[IND_01, IND_04, IND_05, IND_06, IND_07], indirection).on(&[Unit::Engine])];
+    &[Check::inst(&[IND_01, IND_04, IND_05, IND_06, IND_07], indirection).on(&[Unit::Engine])];
 
 /// Partitions of a quadrant; index tensors start at its first one.
 const QUADRANT: i64 = 32;
@@ -32,7 +32,7 @@ struct Indirect<'a, 'm> {
     count: u64,
 }
 
-fn accesses<'a, 'm>(inst: &'a Stated<'m>) -> SmallVec<[Indirect<'a, 'm>; 2]> {
+fn accesses<'a, 'm>(inst: &'a Inst<'m>) -> SmallVec<[Indirect<'a, 'm>; 2]> {
     let of = |access: &'a Operand<'m>| {
         let Argument::SymbolicAp(arg) = access.argument else { return None };
         let at = usize::try_from(arg.tensor_indirect_arg_id).ok()?;

@@ -6,7 +6,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Site, Stated};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[KRN_01], first_partition),
@@ -34,7 +34,7 @@ fn first_partition(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Fi
 }
 
 /// KRN-02.
-fn function(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn function(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::NKIKernel(op) = inst.op() else { return };
     if op.func.is_none() {
         out.report(KRN_02, inst.place(), "the kernel has no function, the member func");
@@ -42,7 +42,7 @@ fn function(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// KRN-03 to KRN-06, KRN-08: scratch memory.
-fn scratch(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn scratch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::NKIKernel(op) = inst.op() else { return };
     let sb = &op.sb_buf_shape[..];
     let is_given = |shape: &[i64]| !shape.is_empty() && shape.iter().all(|size| *size > 0);
@@ -77,7 +77,7 @@ fn scratch(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// KRN-07.
-fn custom_op_arch(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn custom_op_arch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if cx.level > 20 {
         let message = format!("CustomOp exists on arch 20, and the module is for arch {}", cx.level);
         out.report(KRN_07, inst.place(), message);
@@ -85,7 +85,7 @@ fn custom_op_arch(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// KRN-09.
-fn rotation(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn rotation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::NKIKernel(op) = inst.op() else { return };
     if !op.address_rotation_scope_val.is_known() {
         let message = format!(

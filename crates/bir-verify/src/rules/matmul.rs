@@ -10,7 +10,7 @@ use super::measure::{engine_is, is_set};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MM_01], engine),
@@ -78,17 +78,17 @@ impl Keys {
 }
 
 /// The moving and the stationary operand.
-pub(super) fn inputs<'a, 'm>(inst: &'a Stated<'m>) -> Option<[&'a Operand<'m>; 2]> {
+pub(super) fn inputs<'a, 'm>(inst: &'a Inst<'m>) -> Option<[&'a Operand<'m>; 2]> {
     Some([inst.role(Role::Moving)?, inst.role(Role::Stationary)?])
 }
 
 /// MM-01: matmuls run on PE.
-fn engine(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     engine_is(cx, inst, MM_01, &[EngineType::PE], out);
 }
 
 /// MM-02: inputs in SB, result in PSUM.
-fn memory(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn memory(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     for operand in &inst.operands {
         let (what, is_right, wanted) = match operand.role() {
             Some(Role::Moving) => ("moving operand", operand.is_sb(), "SB"),
@@ -109,7 +109,7 @@ fn memory(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MM-03: sizes of the operands.
-fn sizes(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn sizes(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(moving), Some(stationary)) = (inst.role(Role::Moving), inst.role(Role::Stationary)) else {
         return;
     };
@@ -170,7 +170,7 @@ fn accepted(level: u32) -> Vec<Dtype> {
 }
 
 /// MM-06: types of the operands.
-fn types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let accepted = accepted(cx.level);
     let inputs: Vec<&Operand<'_>> = inst
         .ins()
@@ -224,7 +224,7 @@ fn types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MM-05: performance modes.
-fn perf_mode(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn perf_mode(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(keys) = Keys::of(inst.op()).filter(|keys| keys.perf_mode != MatmultPerfMode::None) else {
         return;
     };
@@ -264,7 +264,7 @@ fn perf_mode(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MM-07: the types of arch 10; for later ones MM-06 has them.
-fn first_generation_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn first_generation_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     const TYPES: &[Dtype] = &[Dtype::Float32, Dtype::Float16, Dtype::Bfloat16, Dtype::Uint8];
     if cx.level >= 20 {
         return;
@@ -281,7 +281,7 @@ fn first_generation_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>
 }
 
 /// MM-08, MM-09: how many columns a sparse matmul compresses into one.
-fn sparse(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn sparse(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::MatmultSparse(op) = inst.op() else { return };
     let Some(ratio) = op.compress_ratio.value() else { return };
     if !matches!(ratio, 2..=4) {
@@ -300,7 +300,7 @@ fn sparse(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MM-10: a transpose moves elements as they are.
-fn transpose_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn transpose_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(keys), Some([moving, stationary])) = (Keys::of(inst.op()), inputs(inst)) else { return };
     if !is_set(keys.is_transpose) {
         return;
@@ -328,7 +328,7 @@ fn transpose_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MM-11: float32r on both sides or on none.
-fn round_float32(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn round_float32(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some([moving, stationary]) = inputs(inst) else { return };
     let is_round = |operand: &Operand<'_>| operand.dtype == Some(Dtype::Float32r);
     if is_round(moving) != is_round(stationary) && moving.dtype.is_some() && stationary.dtype.is_some() {
@@ -342,7 +342,7 @@ fn round_float32(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MM-16: the result has a row for each stationary column and a column for each moving one.
-fn result_shape(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn result_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(keys), Some([moving, stationary])) = (Keys::of(inst.op()), inputs(inst)) else { return };
     let Some(output) = inst.role(Role::PsumDestination) else { return };
     // What the modes without a known encoding and the replication keys do to the shape is not known.
@@ -372,7 +372,7 @@ fn result_shape(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MM-18: how a transpose may step through PSUM.
-fn transpose_steps(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn transpose_steps(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if !Keys::of(inst.op()).is_some_and(|keys| is_set(keys.is_transpose)) {
         return;
     }

@@ -7,7 +7,7 @@ use bir::{Argument, ImmNumber, OpenEnum};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::rule::RuleId;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 /// Values in one element: 4 of the types that pack four, else 1. spec: verify 5
 pub(super) fn packed(operand: &Operand<'_>) -> u64 {
@@ -65,7 +65,7 @@ pub(super) fn is_set(flag: MaybeAffine<bool>) -> bool {
 /// pass, as they do in ENG-01.
 pub(super) fn engine_is(
     cx: &Cx<'_>,
-    inst: &Stated<'_>,
+    inst: &Inst<'_>,
     rule: RuleId,
     allowed: &[EngineType],
     out: &mut Findings<'_>,

@@ -13,7 +13,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::Survey;
-use crate::view::Stated;
+use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
     Check::module(&[ARCH_04], revision),
@@ -293,7 +293,7 @@ fn live_on_entry(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     }
 }
 
-fn device_print(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn device_print(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let accesses: Vec<_> = inst.operands.iter().filter(|operand| operand.is_access()).collect();
     match &accesses[..] {
         [one] if !matches!(one.argument, Argument::PhysicalAp(_)) => {

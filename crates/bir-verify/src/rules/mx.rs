@@ -13,7 +13,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::rule::RuleId;
-use crate::view::{Operand, Site, Stated, Unit};
+use crate::view::{Inst, Operand, Site, Unit};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MX_01, MX_02], scale_ratios),
@@ -45,24 +45,24 @@ struct Scaled<'a, 'm> {
     scales: Option<&'a Operand<'m>>,
 }
 
-fn moving<'a, 'm>(inst: &'a Stated<'m>) -> Option<Scaled<'a, 'm>> {
+fn moving<'a, 'm>(inst: &'a Inst<'m>) -> Option<Scaled<'a, 'm>> {
     let data = inst.role(Role::Moving)?;
     Some(Scaled { name: "moving", data, scales: inst.role(Role::MovingScale) })
 }
 
-fn stationary<'a, 'm>(inst: &'a Stated<'m>) -> Option<Scaled<'a, 'm>> {
+fn stationary<'a, 'm>(inst: &'a Inst<'m>) -> Option<Scaled<'a, 'm>> {
     let data = inst.role(Role::Stationary)?;
     Some(Scaled { name: "stationary", data, scales: inst.role(Role::StationaryScale) })
 }
 
 /// Both, each with the rule that is about it.
-fn sides<'a, 'm>(inst: &'a Stated<'m>, rules: [RuleId; 2]) -> impl Iterator<Item = (RuleId, Scaled<'a, 'm>)> {
+fn sides<'a, 'm>(inst: &'a Inst<'m>, rules: [RuleId; 2]) -> impl Iterator<Item = (RuleId, Scaled<'a, 'm>)> {
     let sides = [moving(inst), stationary(inst)];
     rules.into_iter().zip(sides).filter_map(|(rule, side)| Some((rule, side?)))
 }
 
 /// MX-01, MX-02: four values to a scale.
-fn scale_ratios(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn scale_ratios(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     for (rule, Scaled { name, data, scales }) in sides(inst, [MX_01, MX_02]) {
         if let Some(scales) = scales
             && let (Some(values), Some(count)) = (values_per_partition(data), values_per_partition(scales))
@@ -77,7 +77,7 @@ fn scale_ratios(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MX-03, MX-04, MX-13 to MX-15: where the scales start.
-fn scale_places(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn scale_places(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let quadrant_rules = sides(inst, [MX_13, MX_14]);
     for ((half, Scaled { name, data, scales }), (quadrant, _)) in
         sides(inst, [MX_03, MX_04]).zip(quadrant_rules)
@@ -113,7 +113,7 @@ fn quadrants(name: &str, data: i64, scales: i64) -> String {
 }
 
 /// MX-05 to MX-07: how many values.
-fn counts(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn counts(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let of = |side: Option<Scaled<'_, '_>>| side.and_then(|side| values_per_partition(side.data));
     let output = inst.role(Role::PsumDestination);
     if let Some(count) = of(moving(inst))
@@ -140,7 +140,7 @@ fn counts(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MX-08, MX-09, MX-21, MX-22: how many partitions.
-fn partitions(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn partitions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(moving), Some(stationary)) = (moving(inst), stationary(inst)) else { return };
     if let Some(count) = moving.data.partitions() {
         if !matches!(count, 32 | 64 | 128) {
@@ -168,7 +168,7 @@ fn partitions(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MX-10, MX-11: the result has a row for each stationary column and a column for each moving one.
-fn result_shape(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn result_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.role(Role::PsumDestination) else { return };
     let of = |side: Option<Scaled<'_, '_>>| side.and_then(|side| values_per_partition(side.data));
     if let (Some(count), Some(values)) = (output.partitions(), of(stationary(inst)))
@@ -190,12 +190,12 @@ fn result_shape(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MX-12.
-fn engine(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     engine_is(cx, inst, MX_12, &[EngineType::PE], out);
 }
 
 /// MX-16, MX-17: no tiles of columns, and the rows of the tile are those of the data.
-fn tiles(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn tiles(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(Keys { tile_size, tile_position, .. }) = Keys::of(inst.op()) else { return };
     if let Some(column) = tile_position[1].value().filter(|column| !matches!(column, -1 | 0)) {
         out.report(MX_16, inst.place(), format!("a column tile at {column}; MatmultMx has no column tiles"));
@@ -214,7 +214,7 @@ fn tiles(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MX-18.
-fn replication(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn replication(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let shift = Keys::of(inst.op()).and_then(|keys| keys.replication_shift.value());
     if let Some(shift) = shift.filter(|shift| *shift != 0) {
         let message = format!("replication_shift_amnt is {shift}; MatmultMx has no replication, so it is 0");
@@ -226,7 +226,7 @@ const DATA: &[Dtype] = &[Dtype::Float4E2m1fnX4, Dtype::Float8E4m3fnX4, Dtype::Fl
 const SCALES: &[Dtype] = &[Dtype::Uint8, Dtype::Float8E8m0fnu];
 
 /// MX-19: what stands where.
-fn roles(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn roles(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let inputs = inst.ins().count();
     if inputs != 4 {
         let message = format!(
@@ -247,7 +247,7 @@ fn roles(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 
 fn typed(
     cx: &Cx<'_>,
-    inst: &Stated<'_>,
+    inst: &Inst<'_>,
     operand: &Operand<'_>,
     rule: RuleId,
     what: &str,
@@ -281,12 +281,12 @@ fn elsewhere(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings
 }
 
 /// QMX-01.
-fn quantize_engine(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn quantize_engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     engine_is(cx, inst, QMX_01, &[EngineType::DVE], out);
 }
 
 /// QMX-02, QMX-03: blocks of four neighbours, at even places.
-fn quantize_pattern(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn quantize_pattern(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(input) = inst.role(Role::Data) else { return };
     let Some(inner) = input.free_pairs().next_back() else { return };
     if inner.step != 1 || inner.num % 4 != 0 {
@@ -304,7 +304,7 @@ fn quantize_pattern(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// QMX-04, QMX-08: as many values out as in, and a scale for each four.
-fn quantize_counts(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn quantize_counts(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(input) = inst.role(Role::Data) else { return };
     if let Some(output) = inst.role(Role::Destination)
         && let (Some(reads), Some(writes)) = (input.elements(), output.elements())
@@ -328,7 +328,7 @@ fn quantize_counts(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// QMX-05, QMX-10: how many partitions.
-fn quantize_partitions(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn quantize_partitions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(input) = inst.role(Role::Data) else { return };
     let Some(count) = input.partitions() else { return };
     if !matches!(count, 32 | 64 | 96 | 128) {
@@ -345,7 +345,7 @@ fn quantize_partitions(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// QMX-06, QMX-07: where the scales start.
-fn quantize_scale_place(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn quantize_scale_place(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(scales) = inst.role(Role::ScaleResult) else { return };
     let Some(start) = scales.start_partition() else { return };
     if start % QUADRANT >= QUADRANT / 2 || start % 4 != 0 {
@@ -362,7 +362,7 @@ fn quantize_scale_place(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// QMX-09: types and memories.
-fn quantize_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn quantize_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     const QUANTIZED: &[Dtype] = &[Dtype::Float8E4m3fnX4, Dtype::Float8E5m2X4];
     for operand in &inst.operands {
         let (what, types): (_, &[Dtype]) = match operand.role() {

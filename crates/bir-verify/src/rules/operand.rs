@@ -13,7 +13,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::rule::OpRow;
-use crate::view::{Operand, Site, Stated, Unit};
+use crate::view::{Inst, Operand, Site, Unit};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[OPR_01], numbers),
@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// OPR-01: the lists are as long as the op needs.
-fn numbers(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn numbers(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(operands) = Operands::of(inst.opcode) else { return };
     if matches!(operands.coverage, Coverage::Unknown | Coverage::Abstract) {
         return;
@@ -126,7 +126,7 @@ const ELEMENTWISE: &[InstructionType] = &[
 ];
 
 /// AP-02: data inputs and the output have as many elements.
-fn equal_counts(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn equal_counts(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.output(0).filter(|output| output.is_access() && !output.dynamic) else { return };
     let is_data = |operand: &&Operand<'_>| {
         matches!(operand.role(), Some(Role::Data | Role::Data0 | Role::Data1 | Role::Source))
@@ -149,7 +149,7 @@ fn equal_counts(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 fn report(
-    inst: &Stated<'_>,
+    inst: &Inst<'_>,
     operand: &Operand<'_>,
     here: u64,
     other: &Operand<'_>,

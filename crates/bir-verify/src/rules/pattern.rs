@@ -9,7 +9,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Site, Start, Stated, Unit, each_offset};
+use crate::view::{Inst, Operand, Site, Start, Unit, each_offset};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[AP_01, AP_05], bounds),
@@ -350,7 +350,7 @@ fn partition_step(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Fin
         .help("make the first step the row length; a DMA may step over partitions");
 }
 
-fn same_start(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn same_start(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     debug_assert_eq!(inst.opcode, InstructionType::TensorTensor);
     let (Some(a), Some(b)) = (inst.input(0), inst.input(1)) else { return };
     if !a.is_sb() || !b.is_sb() {

@@ -17,7 +17,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::Seen;
-use crate::view::{Inst, Operand, Site, Stated};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[PSUM_01], cells),
@@ -29,7 +29,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// PSUM-01: up to arch 30 matmuls accumulate in float32 cells.
-fn cells(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn cells(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };
     let is_transpose = Keys::of(inst.op()).is_some_and(|keys| keys.is_transpose != false);
     let of_set = output.set.and_then(|set| cx.module[set].dtype);
@@ -102,7 +102,7 @@ fn bfloat16(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<
 }
 
 /// PSUM-06: 2-byte results start on a half of a cell that depends on their direction.
-fn narrow_alignment(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn narrow_alignment(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.role(Role::PsumDestination).filter(|output| output.is_psum()) else { return };
     let Some(loc) = output.loc.filter(|loc| loc.is_placed() && output.size == 2) else { return };
     let Some(inner) = output.free_pairs().rev().find(|pair| pair.num > 1) else { return };

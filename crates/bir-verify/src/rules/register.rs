@@ -12,7 +12,7 @@ use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[REG_01], memory_ops),
@@ -27,7 +27,7 @@ fn is_register(operand: &Operand<'_>) -> bool {
     matches!(operand.argument, Argument::RegisterAccess(_))
 }
 
-fn memory_ops(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn memory_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (ins, outs) = (inst.count(OperandList::Ins), inst.count(OperandList::Outs));
     if ins != 1 || outs != 1 {
         let message = format!("has {ins} inputs and {outs} outputs; it has one of each");
@@ -47,7 +47,7 @@ fn memory_ops(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn kind(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn kind(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     for operand in &inst.operands {
         let Some(set) = operand.set else { continue };
         let kind = cx.module[set].kind;
@@ -70,7 +70,7 @@ fn width(cx: &Cx<'_>, operand: &Operand<'_>) -> Option<u32> {
     is_register(operand).then(|| cx.module[reg].register_width)
 }
 
-fn widths(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn widths(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     match inst.op() {
         Op::RegisterAlu(_) | Op::RegisterMove => {
             let mut registers =
@@ -110,7 +110,7 @@ fn widths(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn register_ops(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn register_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (ins, outs) = (inst.count(OperandList::Ins), inst.count(OperandList::Outs));
     let wanted = if matches!(inst.op(), Op::RegisterAlu(_)) { 2 } else { 1 };
     if ins != wanted || outs != 1 {

@@ -10,7 +10,7 @@ use super::measure::{is_float, is_set, names};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DVE_01], search),
@@ -23,7 +23,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// DVE-01: searches look at 8 to 16384 elements, for 8 values.
-fn search(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn search(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     use InstructionType as It;
     let per_partition = |operand: &Operand<'_>| operand.elements_per_partition();
     let data = inst.role(Role::Data);
@@ -53,7 +53,7 @@ fn search(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-20: dimensions that the words of searches have room for.
-fn search_dimensions(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn search_dimensions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     use InstructionType as It;
     let is_maximum = matches!(inst.opcode, It::Max | It::MaxIndex);
     for operand in inst.operands.iter().filter(|operand| operand.pattern.is_some()) {
@@ -102,7 +102,7 @@ struct Predicated<'a, 'm> {
 }
 
 impl<'a, 'm> Predicated<'a, 'm> {
-    fn of(inst: &'a Stated<'m>) -> Option<Predicated<'a, 'm>> {
+    fn of(inst: &'a Inst<'m>) -> Option<Predicated<'a, 'm>> {
         let Op::CopyPredicated(op) = inst.op() else { return None };
         Some(Predicated {
             predicate: inst.role(Role::Predicate)?,
@@ -128,7 +128,7 @@ impl<'a, 'm> Predicated<'a, 'm> {
 }
 
 /// DVE-06: predicates are unsigned, a copy keeps the type.
-fn predicate(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn predicate(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     const TYPES: &[Dtype] = &[Dtype::Uint8, Dtype::Uint16, Dtype::Uint32];
     let Some(copy) = Predicated::of(inst) else { return };
     // The form with a value for both cases has types of its own, DVE-12.
@@ -160,7 +160,7 @@ fn predicate(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-10, DVE-12: the form that reduces.
-fn predicated_reduce(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn predicated_reduce(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     use EngineAccumulationType as Acc;
     const SOURCES: &[Dtype] = &[
         Dtype::Uint8,
@@ -228,7 +228,7 @@ fn predicated_reduce(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-11: a predicate for each element.
-fn predicated_counts(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn predicated_counts(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(copy) = Predicated::of(inst) else { return };
     let Some(writes) = copy.output.elements() else { return };
     if let Some(count) = copy.predicate.elements().filter(|count| *count != writes) {
@@ -243,7 +243,7 @@ fn predicated_counts(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-13: a scalar source has the type of the output, and a predicate is reversed in some forms only.
-fn predicated_scalar(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn predicated_scalar(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(copy) = Predicated::of(inst) else { return };
     let reduces = copy.has_reduce() || copy.fill.is_some();
     let types = copy.source.dtype.zip(copy.output.dtype);
@@ -264,7 +264,7 @@ fn predicated_scalar(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-18: what RangeSelect takes.
-fn range_select(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn range_select(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     use AluOpType as Alu;
     let Op::RangeSelect(op) = inst.op() else { return };
     let text = |op: AluOpType| op.text(&cx.module.names);

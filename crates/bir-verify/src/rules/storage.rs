@@ -12,7 +12,7 @@ use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::function(
@@ -245,7 +245,7 @@ fn in_dram(cx: &Cx<'_>, id: LocId, loc: &MemoryLocation, out: &mut Findings<'_>)
 }
 
 /// Distinct locations of SB that an instruction names.
-fn sb_locations(inst: &Stated<'_>) -> SmallVec<[LocId; 6]> {
+fn sb_locations(inst: &Inst<'_>) -> SmallVec<[LocId; 6]> {
     let mut locations = SmallVec::<[LocId; 6]>::new();
     for operand in inst.operands.iter().filter(|operand| operand.is_sb()) {
         if let Some(loc) = operand.loc_id.filter(|loc| !locations.contains(loc)) {
@@ -255,7 +255,7 @@ fn sb_locations(inst: &Stated<'_>) -> SmallVec<[LocId; 6]> {
     locations
 }
 
-fn fits_together(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn fits_together(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let unplaced =
         |operand: &Operand<'_>| operand.loc_id.is_some() && operand.loc.is_some_and(|loc| !loc.is_placed());
     if !inst.operands.iter().any(|operand| operand.is_sb() && unplaced(operand)) {
@@ -286,7 +286,7 @@ fn fits_together(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 
 /// ALLOC-05, as far as it can be told without lifetimes: what one instruction reads together, or writes together, is
 /// alive at the same time.
-fn overlap(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn overlap(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let placed = |at: usize| {
         let operand = inst.operands.get(at)?;
         let (id, loc) = (operand.loc_id?, operand.loc?);

@@ -10,17 +10,17 @@ use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Stated};
+use crate::view::Inst;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check::whole(&[SYNC_01, SYNC_02], ids).needs(Needs::Sync),
-    Check::whole(&[SYNC_03, SYNC_06], modes).needs(Needs::Sync),
-    Check::whole(&[SYNC_04], wait_modes).needs(Needs::Sync),
-    Check::whole(&[SYNC_05], capacity).needs(Needs::Sync),
+    Check::inst(&[SYNC_01, SYNC_02], ids).needs(Needs::Sync),
+    Check::inst(&[SYNC_03, SYNC_06], modes).needs(Needs::Sync),
+    Check::inst(&[SYNC_04], wait_modes).needs(Needs::Sync),
+    Check::inst(&[SYNC_05], capacity).needs(Needs::Sync),
     Check::function(&[SYNC_07], carriers),
     Check::inst(&[SYNC_08], drain),
     Check::inst(&[SYNC_09], reset_group),
-    Check::whole(&[SYNC_12], late).needs(Needs::Sync),
+    Check::inst(&[SYNC_12], late).needs(Needs::Sync),
 ];
 
 fn sync<'i>(inst: &'i Inst<'_>) -> Option<&'i SyncInfo> {
@@ -161,7 +161,7 @@ fn carriers(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     }
 }
 
-fn drain(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn drain(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if let Op::Drain(op) = inst.op()
         && op.is_reset_sema.value().is_none()
     {
@@ -169,7 +169,7 @@ fn drain(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
     }
 }
 
-fn reset_group(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn reset_group(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::GroupResetSemaphores(op) = inst.op() else { return };
     if op.sema_group.is_empty() {
         out.report(SYNC_09, inst.place(), "the group of semaphores is empty")

@@ -9,7 +9,7 @@ use super::matmul::Keys;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MM_04, MM_12, MM_19], tile),
@@ -26,7 +26,7 @@ struct Side {
 }
 
 /// The tile of an instruction, rows first; `None` when a number is an expression.
-fn sides(inst: &Stated<'_>) -> Option<[Side; 2]> {
+fn sides(inst: &Inst<'_>) -> Option<[Side; 2]> {
     let keys = Keys::of(inst.op())?;
     let given = |value: i32| (value >= 0).then_some(i64::from(value));
     let mut sides = [Side { name: "row", size: None, position: None }; 2];
@@ -39,7 +39,7 @@ fn sides(inst: &Stated<'_>) -> Option<[Side; 2]> {
 }
 
 /// MM-04, MM-12, MM-19: sizes and positions that exist.
-fn tile(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn tile(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(sides) = sides(inst) else { return };
     let values = sides.iter().flat_map(|side| [side.size, side.position]);
     let given = values.clone().filter(Option::is_some).count();
@@ -97,7 +97,7 @@ fn tile(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// MM-13, MM-14: the tile has room for what the operands access.
-fn covers(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn covers(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some([rows, columns]) = sides(inst) else { return };
     let operands = inst.operands.iter().filter_map(|operand| match operand.role()? {
         Role::Moving | Role::Stationary => Some((operand, rows, cx.target.pe_rows)),
@@ -143,7 +143,7 @@ fn start(operand: &Operand<'_>) -> Option<i64> {
 }
 
 /// MM-15: up to arch 30 a result lies in one PSUM bank.
-fn one_bank(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn one_bank(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     // A moving operand that is too long is MM-03.
     let moving = inst.role(Role::Moving).and_then(|moving| moving.elements_per_partition());
     if cx.level >= 40 || moving.is_some_and(|columns| columns > 512) {

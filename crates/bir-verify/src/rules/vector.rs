@@ -10,7 +10,7 @@ use super::measure::{is_float, is_integer, is_set, number};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Operand, Stated};
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DVE_02], two_in_psum),
@@ -30,7 +30,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// DVE-02: one port to PSUM.
-fn two_in_psum(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn two_in_psum(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let is_tensor = |operand: &&Operand<'_>| {
         let roles = [Role::Data, Role::Data0, Role::Data1, Role::Predicate, Role::OnTrue];
         operand.is_access() && operand.role().is_some_and(|role| roles.contains(&role))
@@ -47,7 +47,7 @@ fn two_in_psum(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-03, DVE-17: counts of batch-norm statistics.
-fn batch_norm(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn batch_norm(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     use bir::enums::InstructionType as It;
     let Some(data) = inst.role(Role::Data) else { return };
     let count = data.elements_per_partition();
@@ -74,7 +74,7 @@ fn batch_norm(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-04, DVE-21: shuffles go over whole quadrants.
-fn shuffle(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn shuffle(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::StreamShuffle(op) = inst.op() else { return };
     let entries = op.mask.as_ref().map_or(0, Vec::len);
     if entries != 32 {
@@ -118,7 +118,7 @@ fn shuffle(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-05: reductions run over the innermost free dimensions.
-fn reduce(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn reduce(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::TensorReduce(op) = inst.op() else { return };
     let (Some(data), Some(output)) = (inst.role(Role::Data), inst.role(Role::Destination)) else { return };
     let axis = op.axis.text(&cx.module.names);
@@ -196,7 +196,7 @@ fn operators(op: &Op) -> [AluOpType; 2] {
 }
 
 /// DVE-07: operators on bits.
-fn bit_operators(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn bit_operators(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let operators = operators(inst.op());
     let Some(bitwise) = operators.into_iter().find(|op| is_bitwise(*op)) else { return };
     let name = bitwise.text(&cx.module.names);
@@ -224,7 +224,7 @@ fn bit_operators(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-08: immediates of arithmetic operators.
-fn immediate_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn immediate_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if operators(inst.op()).into_iter().any(is_bitwise) {
         return;
     }
@@ -240,7 +240,7 @@ fn immediate_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-09: the scalar-tensor-tensor form has small patterns.
-fn dimensions(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn dimensions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::TensorScalarPtr(op) = inst.op() else { return };
     if !is_set(op.is_scalar_tensor_tensor) {
         return;
@@ -259,7 +259,7 @@ fn dimensions(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-14: what accumulation the ops have.
-fn accumulation(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn accumulation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     use EngineAccumulationType as Acc;
     let (key, acc, is_tensor_tensor) = match inst.op() {
         Op::TensorTensor(op) => ("acc", op.acc, true),
@@ -282,7 +282,7 @@ fn accumulation(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-15: operands of the cached form.
-fn cached_operands(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn cached_operands(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::TensorScalarCache(op) = inst.op() else { return };
     let (ins, outs) = (inst.ins().count(), inst.outs().count());
     if !matches!(ins, 2 | 3) {
@@ -330,7 +330,7 @@ fn cached_operands(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-16: operators of the cached form.
-fn cached_operators(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn cached_operators(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     use AluOpType as Alu;
     use EngineAccumulationType as Acc;
     let Op::TensorScalarCache(op) = inst.op() else { return };
@@ -370,7 +370,7 @@ fn cached_operators(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-19.
-fn count(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn count(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let count = inst.ins().count();
     if !matches!(count, 2 | 3) {
         out.report(DVE_19, inst.place(), format!("{count} inputs; TensorScalarPtr has 2 or 3"));
@@ -378,7 +378,7 @@ fn count(_: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-22: mean and variance have one type.
-fn gradient_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn gradient_types(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(mean), Some(factor)) = (inst.role(Role::Mean), inst.role(Role::Varfactor)) else { return };
     if mean.dtype.zip(factor.dtype).is_some_and(|(a, b)| a != b) {
         let message = format!(
@@ -391,7 +391,7 @@ fn gradient_types(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-23: the accumulator holds floats.
-fn read_out(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn read_out(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.output(0) else { return };
     if output.dtype.is_some_and(|dtype| dtype.is_known() && !is_float(dtype)) {
         let message =
@@ -401,7 +401,7 @@ fn read_out(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
 }
 
 /// DVE-24: exact integer arithmetic is Pool's, which does not reach PSUM.
-fn integers_in_psum(cx: &Cx<'_>, inst: &Stated<'_>, out: &mut Findings<'_>) {
+fn integers_in_psum(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Op::TensorTensor(op) = inst.op() else { return };
     if !matches!(op.op, AluOpType::Add | AluOpType::Subtract | AluOpType::Mult) {
         return;
