@@ -55,9 +55,7 @@ fn multiply(module: &mut Module) {
     for id in originals {
         let inst = module[id].clone();
         let mut copies = vec![inst.clone()];
-        for engine in
-            [EngineType::Pool, EngineType::Activation, EngineType::PE, EngineType::SP, EngineType::DVE]
-        {
+        for engine in [EngineType::Pool, EngineType::PE] {
             copies.push(inst.clone());
             copies.last_mut().unwrap().engine = engine;
         }
@@ -112,12 +110,12 @@ fn cases_say_the_same() {
             let mut module = case.module(fill);
             multiply(&mut module);
             findings += assert_same(&module, &case.rule);
-            if let Some(module) = read_again(&module) {
-                assert_same(&module, &format_args!("{}, read", case.rule));
-            }
+        }
+        if let Some(module) = read_again(&case.module(case.bad)) {
+            assert_same(&module, &format_args!("{}, read", case.rule));
         }
     }
-    assert!(findings > 2000, "{findings}");
+    assert!(findings > 1000, "{findings}");
 }
 
 #[test]
