@@ -25,6 +25,8 @@ pub(crate) struct Findings<'c> {
     of_rule: HashMap<RuleId, u32>,
     /// Length from which on repeats are folded again.
     fold_at: usize,
+    /// How often a rule that is on had something to say.
+    reports: u64,
 }
 
 /// A finding that has just been made; what it says can be added to.
@@ -32,7 +34,7 @@ pub(crate) struct Finding<'f>(Option<&'f mut Diagnostic>);
 
 impl<'c> Findings<'c> {
     pub(crate) fn new(cx: &'c Cx<'c>) -> Findings<'c> {
-        Findings { cx, kept: Vec::new(), of_rule: HashMap::new(), fold_at: 4096 }
+        Findings { cx, kept: Vec::new(), of_rule: HashMap::new(), fold_at: 4096, reports: 0 }
     }
 
     /// Reports a violation of a rule. The message says what was found and what is allowed, with numbers, and not
@@ -41,6 +43,7 @@ impl<'c> Findings<'c> {
         if !self.cx.is_on(rule) {
             return Finding(None);
         }
+        self.reports += 1;
         if self.kept.len() >= self.fold_at {
             self.fold();
         }
@@ -61,6 +64,11 @@ impl<'c> Findings<'c> {
         }
         self.kept.push(finding);
         Finding(self.kept.last_mut())
+    }
+
+    /// How often a rule had something to say, whether that is kept or not.
+    pub(crate) fn reports(&self) -> u64 {
+        self.reports
     }
 
     /// Takes all that was found so far.

@@ -3,10 +3,12 @@
 
 mod codes;
 mod context;
+mod dispatch;
 mod document;
 mod explain;
 mod findings;
 mod generated;
+mod known;
 mod options;
 mod rule;
 mod rules;

@@ -64,7 +64,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::rule::{OpSet, RuleId};
 use crate::survey::Seen;
-use crate::view::{Inst, Operand, Unit};
+use crate::view::{Inst, Operand, Site, Unit};
 
 pub(crate) use psum::Groups;
 
@@ -91,6 +91,8 @@ pub(crate) enum Needs {
     Operands,
     /// Waits or updates.
     Sync,
+    /// Dependencies that are not of the plain kind, see [`Inst::has_odd_edges`].
+    OddEdges,
 }
 
 /// Asked once for each op of a module, `None` for those that are not known.
@@ -106,8 +108,9 @@ pub(crate) enum Run {
     Block(fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>)),
     /// For each instruction of the ops.
     Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
-    /// For each operand of instructions of the ops.
-    Operand(fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>)),
+    /// For each operand of instructions of the ops; of equal ones in such a place, perhaps for one only when it says
+    /// nothing.
+    Operand(fn(&Cx<'_>, &Site, &Operand<'_>, &mut Findings<'_>)),
     /// Once for the modules of several cores; findings say their core.
     Cores(fn(&[&Module], &mut Vec<(RuleId, Diagnostic)>)),
 }
@@ -140,7 +143,7 @@ impl Check {
 
     pub(crate) const fn operand(
         rules: &'static [RuleId],
-        run: fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>),
+        run: fn(&Cx<'_>, &Site, &Operand<'_>, &mut Findings<'_>),
     ) -> Check {
         Check { rules, ops: None, units: None, needs: Needs::Nothing, when: None, run: Run::Operand(run) }
     }
@@ -228,4 +231,18 @@ const OF_DOCUMENTS: &[RuleId] = &[crate::ids::DOC_01];
 /// Whether anything checks a rule. What nothing checks is listed as unchecked.
 pub fn implemented(rule: RuleId) -> bool {
     OF_DOCUMENTS.contains(&rule) || checks().any(|check| check.rules.contains(&rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Needs, Run, checks};
+
+    /// What says nothing about an operand is kept for all that stand in such a place, so whether it is asked may not
+    /// depend on anything else.
+    #[test]
+    fn what_is_asked_once_depends_on_operands() {
+        for check in checks().filter(|check| matches!(check.run, Run::Operand(_))) {
+            assert!(matches!(check.needs, Needs::Nothing | Needs::Operands), "{:?}", check.rules);
+        }
+    }
 }

@@ -1,26 +1,21 @@
 //! Runs the checks over a module: functions and blocks in parallel, findings in a stable order.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use bir::diag::{Diagnostic, Severity};
-use bir::enums::InstructionType;
-use bir::geometry::LoopAxes;
 use bir::ids::{BlockId, FuncId};
 use bir::{Module, OpenEnum};
 use bir_json::{Loaded, Oddities, Positions};
 use rayon::prelude::*;
 
 use crate::context::Cx;
+use crate::dispatch::{Dispatch, Kept};
 use crate::document;
 use crate::findings::{Findings, fold};
 use crate::options::Options;
 use crate::rule::{Checkable, Layer, OpSet, RuleId};
-use crate::rules::{Check, Needs, Run, checks, implemented};
-use crate::starts::Starts;
-use crate::survey::Seen;
+use crate::rules::{Check, Run, checks, implemented};
 use crate::twice::join;
-use crate::view::{Inst, Operand, Unit};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -33,6 +28,8 @@ pub struct Outcome {
     pub unchecked: Vec<RuleId>,
     /// Rules that were checked in part.
     pub partly: Vec<RuleId>,
+    /// Rules of encoded words that apply, none of which was checked: whoever has words does.
+    pub of_words: Vec<RuleId>,
 }
 
 impl Outcome {
@@ -64,7 +61,7 @@ pub fn verify_loaded(loaded: &Loaded, options: &Options) -> Outcome {
 pub fn verify_cores(cores: &[&Loaded], options: &Options) -> Outcome {
     let options = &Options { cores: Some(cores.len()), ..options.clone() };
     let mut outcome = Outcome::default();
-    let (mut unchecked, mut partly) = (BTreeSet::new(), BTreeSet::new());
+    let (mut unchecked, mut partly, mut of_words) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for (core, loaded) in cores.iter().enumerate() {
         let own = verify_loaded(loaded, options);
         outcome.findings.extend(own.findings.into_iter().map(|mut finding| {
@@ -77,6 +74,7 @@ pub fn verify_cores(cores: &[&Loaded], options: &Options) -> Outcome {
         outcome.rules = outcome.rules.max(own.rules);
         unchecked.extend(own.unchecked);
         partly.extend(own.partly);
+        of_words.extend(own.of_words);
     }
     let modules: Vec<&Module> = cores.iter().map(|loaded| &loaded.module).collect();
     for check in checks() {
@@ -104,6 +102,7 @@ pub fn verify_cores(cores: &[&Loaded], options: &Options) -> Outcome {
     }
     outcome.unchecked = unchecked.into_iter().collect();
     outcome.partly = partly.into_iter().collect();
+    outcome.of_words = of_words.into_iter().collect();
     outcome
 }
 
@@ -130,23 +129,24 @@ struct Task {
 const TASK: usize = 512;
 
 /// The findings, and whether there are instructions of an op, by ordinal.
-fn check(module: &Module, options: &Options) -> (Vec<Diagnostic>, Vec<bool>) {
-    let cx = &Cx::new(module, options);
+fn check<'m>(module: &'m Module, options: &'m Options) -> (Vec<Diagnostic>, Vec<bool>) {
+    let cx: &Cx<'m> = &Cx::new(module, options);
     let checks: Vec<&Check> =
         checks().filter(|check| check.rules.iter().any(|rule| cx.is_on(*rule))).collect();
     let dispatch = &Dispatch::new(cx, &checks);
     let tasks = tasks(cx);
-    let run = |task: &Task| {
+    let run = |kept: &mut Kept<'m>, task: &Task| {
         let mut findings = Findings::new(cx);
         for (block, function) in &task.blocks {
-            dispatch.block(cx, *block, *function, &mut findings);
+            dispatch.block(cx, *block, *function, kept, &mut findings);
         }
         findings.finish()
     };
     let of_blocks: Vec<Vec<Diagnostic>> = if options.parallel && tasks.len() > 1 {
-        tasks.par_iter().map(run).collect()
+        tasks.par_iter().map_init(Kept::default, run).collect()
     } else {
-        tasks.iter().map(run).collect()
+        let mut kept = Kept::default();
+        tasks.iter().map(|task| run(&mut kept, task)).collect()
     };
     // These read the notes that the blocks left, and stand before them.
     let mut findings = Findings::new(cx);
@@ -183,9 +183,11 @@ fn finish(module: &Module, (mut findings, ops): (Vec<Diagnostic>, Vec<bool>), op
             }
             _ => true,
         };
-        // Encoded words are looked at only when there are some.
-        let of_words = info.layer == Layer::Word && !implemented(rule);
-        if !applies || info.arch_min > level || of_words {
+        if !applies || info.arch_min > level {
+            continue;
+        }
+        if info.layer == Layer::Word && !implemented(rule) {
+            outcome.of_words.push(rule);
             continue;
         }
         let elsewhere = info.order_code.is_some() || info.superseded_by.is_some();
@@ -222,97 +224,4 @@ fn tasks(cx: &Cx<'_>) -> Vec<Task> {
         }
     }
     tasks
-}
-
-/// The checks of functions and blocks, and those of each op.
-struct Dispatch {
-    of_functions: Vec<fn(&Cx<'_>, FuncId, &mut Findings<'_>)>,
-    of_blocks: Vec<fn(&Cx<'_>, &Seen<'_>, &mut Findings<'_>)>,
-    /// By ordinal of the op; past the last one for unknown ops.
-    by_op: Vec<OfOp>,
-}
-
-/// What is the same for all instructions of an op.
-struct OfOp {
-    unit: Unit,
-    /// For instructions without operands and sync, with operands, with sync, with both.
-    checks: [Vec<OfInst>; 4],
-}
-
-/// What is called for an instruction, or for each of its operands.
-enum OfInst {
-    Inst(fn(&Cx<'_>, &Inst<'_>, &mut Findings<'_>)),
-    Operand(fn(&Cx<'_>, &Inst<'_>, &Operand<'_>, &mut Findings<'_>)),
-}
-
-impl Dispatch {
-    fn new(cx: &Cx<'_>, checks: &[&'static Check]) -> Dispatch {
-        let of_op = |op: Option<InstructionType>| {
-            let concerns = |check: &&'static Check| match op {
-                Some(op) => check.concerns(op),
-                None => check.ops.is_none() && check.rules.iter().any(|rule| rule.info().ops == OpSet::Any),
-            };
-            let of_inst = |check: &&Check| match check.run {
-                Run::Inst(run) => Some(OfInst::Inst(run)),
-                Run::Operand(run) => Some(OfInst::Operand(run)),
-                _ => None,
-            };
-            let may_say = |check: &&'static Check| check.when.is_none_or(|when| when(cx, op));
-            let of_op: Vec<&Check> = checks.iter().copied().filter(concerns).filter(may_say).collect();
-            let for_those = |(has_operands, has_sync): (bool, bool)| {
-                let has = |check: &&&Check| match check.needs {
-                    Needs::Nothing => has_operands || !matches!(check.run, Run::Operand(_)),
-                    Needs::Operands => has_operands,
-                    Needs::Sync => has_sync,
-                };
-                of_op.iter().filter(has).filter_map(of_inst).collect()
-            };
-            OfOp {
-                unit: op.map_or(Unit::Other, Unit::of),
-                checks: [(false, false), (true, false), (false, true), (true, true)].map(for_those),
-            }
-        };
-        let known = bir::op_info::OpInfo::all().iter().map(|info| Some(info.op));
-        let of_function = |check: &&Check| if let Run::Function(run) = check.run { Some(run) } else { None };
-        let of_block = |check: &&Check| if let Run::Block(run) = check.run { Some(run) } else { None };
-        Dispatch {
-            of_functions: checks.iter().filter_map(of_function).collect(),
-            of_blocks: checks.iter().filter_map(of_block).collect(),
-            by_op: known.chain([None]).map(of_op).collect(),
-        }
-    }
-
-    fn function(&self, cx: &Cx<'_>, function: FuncId, findings: &mut Findings<'_>) {
-        self.of_functions.iter().for_each(|run| run(cx, function, findings));
-    }
-
-    fn block(&self, cx: &Cx<'_>, block: BlockId, function: Option<FuncId>, findings: &mut Findings<'_>) {
-        let before = findings.take();
-        let mut seen = Seen::new(cx, block);
-        let axes = LoopAxes::around(cx.module, block);
-        let starts = RefCell::new(Starts::new(cx.module, block));
-        let mut operands = Vec::new();
-        for inst in &cx.module[block].instructions {
-            let op = cx.module[inst].opcode().ordinal().map_or(usize::MAX, |op| op as usize);
-            let of_op = self.by_op.get(op).or(self.by_op.last()).expect("one for unknown ops");
-            let inst = Inst::new(cx, inst, of_op.unit, (&axes, &starts), function, operands);
-            cx.notes.see(cx, &inst);
-            seen.see(cx, &inst);
-            let has = usize::from(!inst.operands.is_empty()) + 2 * usize::from(inst.inst.sync_info.is_some());
-            for check in &of_op.checks[has] {
-                match check {
-                    OfInst::Inst(run) => run(cx, &inst, findings),
-                    OfInst::Operand(run) => {
-                        inst.operands.iter().for_each(|operand| run(cx, &inst, operand, findings));
-                    }
-                }
-            }
-            operands = inst.operands;
-            operands.clear();
-        }
-        // These see what the instructions have together, and stand before them.
-        let of_insts = findings.take();
-        self.of_blocks.iter().for_each(|run| run(cx, &seen, findings));
-        findings.put(before, of_insts);
-    }
 }

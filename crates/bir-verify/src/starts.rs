@@ -35,11 +35,25 @@ pub(crate) struct Touched {
 /// Accesses of an instruction, and whether it touches no more than its operands say.
 pub(crate) type Accesses = (SmallVec<[AccessStart; 4]>, bool);
 
-/// Whether an access is of a kind.
-pub(crate) type Does = fn(Access) -> bool;
+/// Kinds of accesses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Does {
+    Writes,
+    MayRead,
+}
+
+impl Does {
+    /// Whether an access is of the kind.
+    pub(crate) fn has(self, access: Access) -> bool {
+        match self {
+            Does::Writes => access.writes(),
+            Does::MayRead => access.may_read(),
+        }
+    }
+}
 
 /// Those of the instructions of a block that were looked at.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Starts {
     first: usize,
     /// By distance from the first instruction: where its accesses stand and how many there are, and whether it is
@@ -49,34 +63,40 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    /// For a block of which nothing was looked at.
-    pub(crate) fn new(module: &Module, block: BlockId) -> Starts {
+    /// Forgets what was kept, for a block of which nothing was looked at.
+    pub(crate) fn reset(&mut self, module: &Module, block: BlockId) {
         let list = &module[block].instructions;
         let span = match (list.first(), list.last()) {
             (Some(first), Some(last)) => (last.index() + 1).saturating_sub(first.index()),
             _ => 0,
         };
-        Starts {
-            first: list.first().map_or(0, |first| first.index()),
-            spans: vec![None; span.min(list.len().saturating_mul(4))],
-            starts: Vec::new(),
-        }
+        self.first = list.first().map_or(0, |first| first.index());
+        self.spans.clear();
+        self.spans.resize(span.min(list.len().saturating_mul(4)), None);
+        self.starts.clear();
     }
 
-    /// Keeps the accesses of an instruction.
-    pub(crate) fn add(&mut self, inst: &Inst<'_>) {
-        let Some(span) = inst.id.index().checked_sub(self.first).and_then(|at| self.spans.get_mut(at)) else {
-            return;
-        };
-        let from = self.starts.len();
-        let starts = inst.operands.iter().filter_map(|operand| {
-            let start = AccessStart::of(operand.argument, operand.access)?;
-            Some(AccessStart { touched: operand.touched, ..start })
-        });
-        self.starts.extend(starts);
-        if let (Ok(from), Ok(count)) = (u32::try_from(from), u16::try_from(self.starts.len() - from)) {
-            *span = Some((from, count, is_plain(inst.inst, inst.unit)));
+    /// Keeps the accesses of an instruction. Says where they start, for [`since`](Self::since), and whether the
+    /// instruction touches no more than its operands say.
+    pub(crate) fn add(&mut self, inst: &Inst<'_>) -> (usize, bool) {
+        let (from, is_plain) = (self.starts.len(), is_plain(inst.inst, inst.unit));
+        for operand in &inst.operands {
+            if let Some((loc, byte)) = operand.first {
+                self.starts.push(AccessStart { loc, byte, access: operand.access, touched: operand.touched });
+            }
         }
+        let span = inst.id.index().checked_sub(self.first).and_then(|at| self.spans.get_mut(at));
+        if let (Some(span), Ok(start), Ok(count)) =
+            (span, u32::try_from(from), u16::try_from(self.starts.len() - from))
+        {
+            *span = Some((start, count, is_plain));
+        }
+        (from, is_plain)
+    }
+
+    /// What was kept since.
+    pub(crate) fn since(&self, from: usize) -> &[AccessStart] {
+        &self.starts[from..]
     }
 
     /// What was kept of an instruction.
@@ -106,22 +126,26 @@ pub(crate) fn share(
     (before, first): (&[AccessStart], Does),
     (after, second): (&[AccessStart], Does),
 ) -> bool {
-    before.iter().filter(|start| first(start.access)).any(|a| {
-        after
-            .iter()
-            .any(|b| a.loc == b.loc && (a.byte == b.byte || meet(a.touched, b.touched)) && second(b.access))
+    before.iter().filter(|start| first.has(start.access)).any(|a| {
+        after.iter().any(|b| {
+            a.loc == b.loc && (a.byte == b.byte || meet(a.touched, b.touched)) && second.has(b.access)
+        })
     })
 }
 
 impl AccessStart {
     fn of(argument: &Argument, access: Access) -> Option<AccessStart> {
-        let Argument::PhysicalAp(ap) = argument else { return None };
-        if ap.dynamic_ap_info.is_some() {
-            return None;
-        }
-        let byte = ap.offset.checked_mul(ap.dtype?.size_bytes()?.into())?;
-        Some(AccessStart { loc: ap.memref?.id()?, byte, access, touched: None })
+        first(argument).map(|(loc, byte)| AccessStart { loc, byte, access, touched: None })
     }
+}
+
+/// The location of an access and the byte in it at which it starts, when that is always the same.
+pub(crate) fn first(argument: &Argument) -> Option<(LocId, u64)> {
+    let Argument::PhysicalAp(ap) = argument else { return None };
+    if ap.dynamic_ap_info.is_some() {
+        return None;
+    }
+    Some((ap.memref?.id()?, ap.offset.checked_mul(ap.dtype?.size_bytes()?.into())?))
 }
 
 fn meet(a: Option<Touched>, b: Option<Touched>) -> bool {

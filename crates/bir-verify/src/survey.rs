@@ -334,6 +334,10 @@ impl Notes {
     /// Looks at an instruction.
     pub(crate) fn see(&self, cx: &Cx<'_>, inst: &Inst<'_>) {
         for operand in &inst.operands {
+            // Its marks are set.
+            if operand.is_clean() {
+                continue;
+            }
             if let Some(set_id) = operand.set {
                 if operand.list != OperandList::Outs || operand.access.may_read() {
                     set(&self.read[set_id.index()]);

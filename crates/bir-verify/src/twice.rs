@@ -19,14 +19,31 @@ struct Covered {
 }
 
 /// Rules about the engine of an op or a few.
-const OWN_ENGINE: &[RuleId] = &[MM_01, ACT_01, MX_12, QMX_01, SB2SB_11, RNG_02];
+const OWN_ENGINE: &[RuleId] = &[MM_01, ACT_01, MX_12, QMX_01, SB2SB_11, RNG_01, RNG_02];
+
+/// Rules about the number of operands of an op or a few.
+const OWN_COUNT: &[RuleId] = &[DVE_19, REG_01, REG_05, CF_14, MX_19, SB2SB_09];
+
+/// Rules about the memory of operands of an op or a few; of the general ones, that on Pool knows more.
+const OWN_MEMORY: &[RuleId] =
+    &[MM_02, MEM_02, MEM_03, COL_08, DMA_12, POOL_01, POOL_02, SB2SB_06, IND_04, QMX_09];
 
 const COVERED: &[Covered] = &[
     Covered { rule: ENG_01, by: OWN_ENGINE, same_operand: false },
     // On its own engine the operand may be where it is.
     Covered { rule: MEM_02, by: OWN_ENGINE, same_operand: false },
     Covered { rule: MEM_02, by: &[ENG_01], same_operand: false },
-    Covered { rule: MEM_01, by: &[MM_02, MEM_02, MEM_03, COL_08, DMA_12], same_operand: true },
+    // What stands for a null says nothing.
+    Covered { rule: PSUM_03, by: &[DOC_01], same_operand: false },
+    Covered { rule: OPR_01, by: OWN_COUNT, same_operand: false },
+    // A pattern that is wrong by itself differs from the one it stands over.
+    Covered { rule: WIP_01, by: &[PART_08, MM_02], same_operand: false },
+    Covered { rule: MM_01, by: &[MX_12], same_operand: false },
+    Covered { rule: MEM_01, by: OWN_MEMORY, same_operand: true },
+    Covered { rule: AP_08, by: &[POOL_06, SB2SB_05], same_operand: true },
+    // What starts where so many may not start crosses what they may not cross.
+    Covered { rule: PART_02, by: &[PART_04], same_operand: true },
+    Covered { rule: CF_22, by: &[CF_26], same_operand: false },
 ];
 
 /// What a finding is about, and by which rule.

@@ -1,19 +1,23 @@
 //! Instructions and operands as rules look at them: with location, type, pattern, role and place worked out once.
 
 use std::cell::RefCell;
+use std::ops::Deref;
+use std::rc::Rc;
 
 use bir::access::{AccessPattern, ApPair};
 use bir::diag::Place;
+use bir::edges::{Edge, EdgeKind};
 use bir::enums::{Dtype, EngineType, InstructionType, MemoryType};
 use bir::geometry::{LoopAxes, Offsets};
 use bir::ids::{FuncId, InstId, LocId, SetId};
 use bir::op_info::{Category, Family, OpInfo};
 use bir::operands::{Access, Operands, Role, Slot, access_of};
-use bir::records::MemoryLocation;
-use bir::{Argument, Instruction, Op, OperandList};
+use bir::records::{MemoryLocation, PhysicalAp};
+use bir::{Argument, Instruction, Op, OpenEnum, OperandList};
 use smallvec::SmallVec;
 
 use crate::context::Cx;
+use crate::known::{Kept, Known, Use};
 use crate::starts::{Starts, Touched};
 
 /// An instruction.
@@ -21,9 +25,9 @@ use crate::starts::{Starts, Touched};
 pub(crate) struct Inst<'m> {
     pub(crate) id: InstId,
     pub(crate) inst: &'m Instruction,
-    pub(crate) opcode: InstructionType,
-    pub(crate) engine: EngineType,
-    pub(crate) unit: Unit,
+    site: Site,
+    ins: usize,
+    outs: usize,
     /// Of `ins`, `indirection_ins` and `outs`, in this order.
     pub(crate) operands: Vec<Operand<'m>>,
     /// The loops around it.
@@ -32,6 +36,25 @@ pub(crate) struct Inst<'m> {
     pub(crate) starts: &'m RefCell<Starts>,
     /// The function it is in; none for what stands in a queue.
     pub(crate) function: Option<FuncId>,
+}
+
+/// All that the rules of single operands know of the instruction. An operand that stands again in such a place is
+/// not judged again.
+#[derive(Debug)]
+pub(crate) struct Site {
+    /// Only for places of findings.
+    id: InstId,
+    pub(crate) opcode: InstructionType,
+    pub(crate) engine: EngineType,
+    pub(crate) unit: Unit,
+}
+
+impl Deref for Inst<'_> {
+    type Target = Site;
+
+    fn deref(&self) -> &Site {
+        &self.site
+    }
 }
 
 /// What carries an instruction out, as far as the rules on operands care.
@@ -87,6 +110,83 @@ pub(crate) struct Operand<'m> {
     pub(crate) slot: Option<&'static Slot>,
     /// What the instruction does to it.
     pub(crate) access: Access,
+    /// Where what is known of it is kept.
+    pub(crate) kept: Option<Kept>,
+    stands: Rc<Stands<'m>>,
+}
+
+/// What the tables say of the first places of the operand lists of an op, where that is the same for all its
+/// instructions.
+#[derive(Debug)]
+pub(crate) struct Places {
+    rows: Option<&'static Operands>,
+    ins: [Option<AtPlace>; PLACES],
+    outs: [Option<AtPlace>; PLACES],
+}
+
+/// The row of a place, what is done to the operand there, and the name of all that.
+type AtPlace = (Option<&'static Slot>, Access, Option<Use>);
+
+const PLACES: usize = 6;
+
+impl Places {
+    /// Those of an op; `None` for one that is not known.
+    pub(crate) fn of(op: Option<InstructionType>) -> Places {
+        let rows = op.and_then(Operands::of);
+        let same = |list: OperandList, index: usize| {
+            let mut slots = rows?.slots_at(list, index);
+            let access = if list == OperandList::Outs { Access::Write } else { Access::Read };
+            let slot = slots.next();
+            let may_differ = |slot: &Slot| slot.form.is_some() || slot.also_read.is_some();
+            let depends = slots.next().is_some() || slot.is_some_and(may_differ);
+            (!depends).then(|| (slot, access, name(rows, slot, access, list, index)))
+        };
+        Places {
+            rows,
+            ins: std::array::from_fn(|at| same(OperandList::Ins, at)),
+            outs: std::array::from_fn(|at| same(OperandList::Outs, at)),
+        }
+    }
+
+    /// What stands at a place of an instruction that an engine runs.
+    fn at(&self, inst: &Instruction, list: OperandList, index: usize) -> AtPlace {
+        let same = match list {
+            OperandList::Ins => self.ins.get(index),
+            OperandList::Outs => self.outs.get(index),
+            OperandList::IndirectionIns => None,
+        };
+        if let Some(Some(same)) = same {
+            return *same;
+        }
+        let slot = self.rows.and_then(|rows| rows.slot_of(inst, list, index));
+        let access = access_of(inst, list, index);
+        (slot, access, name(self.rows, slot, access, list, index))
+    }
+}
+
+/// A name for a place of an op and what is done there; nothing when it has no room for it. Its lowest byte is free.
+fn name(
+    rows: Option<&'static Operands>,
+    slot: Option<&'static Slot>,
+    access: Access,
+    list: OperandList,
+    index: usize,
+) -> Option<Use> {
+    let rows = rows?;
+    let row = match slot {
+        Some(slot) => rows.slots.iter().position(|row| std::ptr::eq(row, slot))? + 1,
+        None => 0,
+    };
+    let parts = [rows.op.ordinal()? as usize + 1, row, index, list as usize, access as usize];
+    let bits = parts
+        .into_iter()
+        .try_fold(0u64, |bits, part| Some(bits << 8 | u64::from(u8::try_from(part).ok()?)))?;
+    Use::new(bits << 8)
+}
+
+/// What an argument says, wherever it stands.
+#[derive(Debug)]
+pub(crate) struct Stands<'m> {
     /// The location that it names, or the only one of the set that it names.
     pub(crate) loc_id: Option<LocId>,
     /// That location; of several of a set the first, which has the same geometry.
@@ -105,6 +205,16 @@ pub(crate) struct Operand<'m> {
     pub(crate) touched: Option<Touched>,
     /// Whether registers or index operands move it.
     pub(crate) dynamic: bool,
+    /// The location and the byte in it at which it always starts.
+    pub(crate) first: Option<(LocId, u64)>,
+}
+
+impl<'m> Deref for Operand<'m> {
+    type Target = Stands<'m>;
+
+    fn deref(&self) -> &Stands<'m> {
+        &self.stands
+    }
 }
 
 /// Where an access starts, in elements from the start of its location.
@@ -118,58 +228,92 @@ pub(crate) enum Start {
     Unknown,
 }
 
-impl<'m> Inst<'m> {
+impl<'i> Inst<'i> {
     /// `operands` is an empty list; the caller may take it back and empty it for the next instruction.
-    pub(crate) fn new(
+    pub(crate) fn new<'m: 'i>(
         cx: &Cx<'m>,
         id: InstId,
-        unit: Unit,
-        (axes, starts): (&'m LoopAxes, &'m RefCell<Starts>),
+        (unit, places): (Unit, &Places),
+        (axes, starts): (&'i LoopAxes, &'i RefCell<Starts>),
         function: Option<FuncId>,
-        mut operands: Vec<Operand<'m>>,
-    ) -> Inst<'m> {
+        mut operands: Vec<Operand<'i>>,
+        known: &mut Known<'m>,
+    ) -> Inst<'i> {
         let inst = &cx.module[id];
         let opcode = inst.opcode();
-        let rows = Operands::of(opcode);
-        inst.operands().for_each(|(list, index, argument)| {
-            operands.push(Operand::new(cx, inst, rows, axes, (list, index), argument));
-        });
-        Inst { id, inst, opcode, engine: inst.engine, unit, operands, axes, starts, function }
+        let engine = inst.engine.ordinal().and_then(|engine| u8::try_from(engine).ok());
+        let mut add = |list, arguments: &'m [Argument]| {
+            for (index, argument) in arguments.iter().enumerate() {
+                let (slot, access, name) = places.at(inst, list, index);
+                let of = name.zip(engine).map(|(name, engine)| name | u64::from(engine));
+                let (stands, kept) = known.stands(cx, inst, axes, argument, of);
+                operands.push(Operand { list, index, argument, slot, access, kept, stands });
+            }
+        };
+        add(OperandList::Ins, &inst.ins);
+        if inst.has_rare() {
+            add(OperandList::IndirectionIns, &inst.rare().indirection_ins);
+        }
+        add(OperandList::Outs, &inst.outs);
+        let site = Site { id, opcode, engine: inst.engine, unit };
+        let (ins, outs) = (inst.ins.len(), inst.outs.len());
+        Inst { id, inst, site, ins, outs, operands, axes, starts, function }
     }
 
-    /// Place of the instruction.
-    pub(crate) fn place(&self) -> Place {
-        Place::of(self.id)
+    /// Whether a dependency is of no known kind, on the instruction itself, loop-carried, or on what does not exist.
+    pub(crate) fn has_odd_edges(&self) -> bool {
+        let is_odd = |edge: Edge| {
+            let kinds = EdgeKind::ORDERED.number()..=EdgeKind::FLOW.number();
+            !kinds.contains(&edge.kind().number()) || edge.target() == self.id
+        };
+        let carried = &self.inst.loop_carried_dependencies;
+        self.inst.has_rare() || !carried.is_empty() || self.inst.dependencies.iter().any(is_odd)
     }
 
-    /// Place of an operand.
-    pub(crate) fn at(&self, operand: &Operand<'_>) -> Place {
-        Place::operand(self.id, operand.list, operand.index)
+    /// Gives back the list of operands.
+    pub(crate) fn into_operands(self) -> Vec<Operand<'i>> {
+        self.operands
     }
+}
 
+impl<'m> Inst<'m> {
     /// The operands of a list.
-    pub(crate) fn list(&self, list: OperandList) -> impl Iterator<Item = &Operand<'m>> {
-        self.operands.iter().filter(move |operand| operand.list == list)
+    pub(crate) fn list(&self, list: OperandList) -> &[Operand<'m>] {
+        let outs = self.operands.len() - self.outs;
+        match list {
+            OperandList::Ins => &self.operands[..self.ins],
+            OperandList::IndirectionIns => &self.operands[self.ins..outs],
+            OperandList::Outs => &self.operands[outs..],
+        }
+    }
+
+    /// How many operands a list has.
+    pub(crate) fn count(&self, list: OperandList) -> usize {
+        match list {
+            OperandList::Ins => self.ins,
+            OperandList::Outs => self.outs,
+            OperandList::IndirectionIns => self.operands.len() - self.ins - self.outs,
+        }
     }
 
     /// The inputs.
-    pub(crate) fn ins(&self) -> impl Iterator<Item = &Operand<'m>> {
-        self.list(OperandList::Ins)
+    pub(crate) fn ins(&self) -> std::slice::Iter<'_, Operand<'m>> {
+        self.list(OperandList::Ins).iter()
     }
 
     /// The outputs.
-    pub(crate) fn outs(&self) -> impl Iterator<Item = &Operand<'m>> {
-        self.list(OperandList::Outs)
+    pub(crate) fn outs(&self) -> std::slice::Iter<'_, Operand<'m>> {
+        self.list(OperandList::Outs).iter()
     }
 
     /// An input.
     pub(crate) fn input(&self, index: usize) -> Option<&Operand<'m>> {
-        self.operands.get(index).filter(|operand| operand.list == OperandList::Ins)
+        self.list(OperandList::Ins).get(index)
     }
 
     /// An output.
     pub(crate) fn output(&self, index: usize) -> Option<&Operand<'m>> {
-        self.outs().nth(index)
+        self.list(OperandList::Outs).get(index)
     }
 
     /// The first operand with a role.
@@ -181,10 +325,26 @@ impl<'m> Inst<'m> {
     pub(crate) fn op(&self) -> &'m Op {
         &self.inst.op
     }
+}
+
+impl Site {
+    /// Place of the instruction.
+    pub(crate) fn place(&self) -> Place {
+        Place::of(self.id)
+    }
+
+    /// Place of an operand.
+    pub(crate) fn at(&self, operand: &Operand<'_>) -> Place {
+        Place::operand(self.id, operand.list, operand.index)
+    }
+
+    /// Name of the instruction, for messages.
+    pub(crate) fn name<'m>(&self, cx: &Cx<'m>) -> &'m str {
+        cx.name(self.id)
+    }
 
     /// Name of the op, for messages.
     pub(crate) fn op_name<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
-        use bir::OpenEnum;
         match self.opcode.name() {
             Ok(name) => name,
             Err(sym) => cx.module.str(sym),
@@ -192,43 +352,11 @@ impl<'m> Inst<'m> {
     }
 }
 
-impl<'m> Operand<'m> {
-    fn new(
-        cx: &Cx<'m>,
-        inst: &'m Instruction,
-        rows: Option<&'static Operands>,
-        axes: &LoopAxes,
-        (list, index): (OperandList, usize),
-        argument: &'m Argument,
-    ) -> Operand<'m> {
-        let module = cx.module;
-        let named = argument.location().and_then(|loc| loc.id());
-        let set_ref = argument.location_set().and_then(|set| set.id());
-        let set = named.map(|loc| module[loc].set).or(set_ref);
-        let locations = set_ref.map(|set| &module[set].memorylocations[..]).unwrap_or_default();
-        let loc_id = named.or(match locations {
-            [only] => Some(*only),
-            _ => None,
-        });
-        let loc = loc_id.or_else(|| locations.first().copied()).map(|loc| &module[loc]);
-        let dtype = argument.dtype();
-        let dynamic = match argument {
-            Argument::PhysicalAp(arg) => arg.dynamic_ap_info.is_some(),
-            Argument::SymbolicAp(arg) => arg.tensor_indirect_arg_id >= 0,
-            Argument::RegisterAp(_) => true,
-            _ => false,
-        };
-        let pattern = match argument {
-            Argument::PhysicalAp(arg) => {
-                let info = arg.dynamic_ap_info.as_deref();
-                info.and_then(|info| info.actual_ap.as_ref()).or(arg.ap.as_ref())
-            }
-            _ => argument.access_pattern(),
-        };
-        let start = match argument {
-            Argument::PhysicalAp(arg) if !dynamic => {
-                i64::try_from(arg.offset).map_or(Start::Unknown, Start::At)
-            }
+impl<'m> Stands<'m> {
+    /// Looks at an argument of an instruction that may be in loops.
+    pub(crate) fn of(cx: &Cx<'m>, inst: &Instruction, axes: &LoopAxes, argument: &'m Argument) -> Stands<'m> {
+        let start = |dynamic: bool| match argument {
+            Argument::PhysicalAp(arg) if !dynamic => fixed_start(arg),
             // Which rows an index tensor names is not known; IND-03 looks at their bounds.
             Argument::PhysicalAp(_) if inst.has_rare() && !inst.rare().indirection_ins.is_empty() => {
                 Start::Unknown
@@ -241,6 +369,44 @@ impl<'m> Operand<'m> {
                 None => Start::Unknown,
             },
         };
+        let dynamic = match argument {
+            Argument::PhysicalAp(arg) => arg.dynamic_ap_info.is_some(),
+            Argument::SymbolicAp(arg) => arg.tensor_indirect_arg_id >= 0,
+            Argument::RegisterAp(_) => true,
+            _ => false,
+        };
+        Stands::at(cx, argument, dynamic, start(dynamic))
+    }
+
+    /// Looks at an access that nothing moves, or a number: it is the same in whatever instruction it stands.
+    pub(crate) fn fixed(cx: &Cx<'m>, argument: &'m Argument) -> Option<Stands<'m>> {
+        let start = match argument {
+            Argument::PhysicalAp(arg) if arg.dynamic_ap_info.is_none() => fixed_start(arg),
+            Argument::ImmValue(_) => Start::Unknown,
+            _ => return None,
+        };
+        Some(Stands::at(cx, argument, false, start))
+    }
+
+    fn at(cx: &Cx<'m>, argument: &'m Argument, dynamic: bool, start: Start) -> Stands<'m> {
+        let module = cx.module;
+        let named = argument.location().and_then(|loc| loc.id());
+        let set_ref = argument.location_set().and_then(|set| set.id());
+        let set = named.map(|loc| module[loc].set).or(set_ref);
+        let locations = set_ref.map(|set| &module[set].memorylocations[..]).unwrap_or_default();
+        let loc_id = named.or(match locations {
+            [only] => Some(*only),
+            _ => None,
+        });
+        let loc = loc_id.or_else(|| locations.first().copied()).map(|loc| &module[loc]);
+        let dtype = argument.dtype();
+        let pattern = match argument {
+            Argument::PhysicalAp(arg) => {
+                let info = arg.dynamic_ap_info.as_deref();
+                info.and_then(|info| info.actual_ap.as_ref()).or(arg.ap.as_ref())
+            }
+            _ => argument.access_pattern(),
+        };
         let size = dtype.and_then(|dtype| dtype.size_bytes()).map_or(0, u64::from);
         let on_chip = loc.filter(|loc| matches!(loc.r#type, MemoryType::SB | MemoryType::PSUM));
         let pitch = on_chip.and_then(|loc| i64::try_from(loc.bytes()?.checked_div(size)?).ok());
@@ -251,12 +417,7 @@ impl<'m> Operand<'m> {
             }
             _ => None,
         };
-        Operand {
-            list,
-            index,
-            argument,
-            slot: rows.and_then(|rows| rows.slot_of(inst, list, index)),
-            access: access_of(inst, list, index),
+        Stands {
             loc_id,
             loc,
             set,
@@ -268,12 +429,24 @@ impl<'m> Operand<'m> {
             pitch: pitch.unwrap_or_default(),
             touched,
             dynamic,
+            first: crate::starts::first(argument),
         }
     }
+}
 
+fn fixed_start(access: &PhysicalAp) -> Start {
+    i64::try_from(access.offset).map_or(Start::Unknown, Start::At)
+}
+
+impl<'m> Operand<'m> {
     /// What it is to the instruction.
     pub(crate) fn role(&self) -> Option<Role> {
         self.slot.map(|slot| slot.role)
+    }
+
+    /// Whether it was seen in its place before, and the rules of single operands have nothing to say about it.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.kept.is_some_and(|kept| kept.is_clean)
     }
 
     /// Whether it is an access to memory.
@@ -376,7 +549,6 @@ impl<'m> Operand<'m> {
 
     /// `float32`, for messages.
     pub(crate) fn dtype_text<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
-        use bir::OpenEnum;
         match self.dtype.map(|dtype| dtype.name()) {
             Some(Ok(name)) => name,
             Some(Err(sym)) => cx.module.str(sym),
@@ -386,7 +558,6 @@ impl<'m> Operand<'m> {
 
     /// `SB`, for messages.
     pub(crate) fn memory_text<'c>(&self, cx: &'c Cx<'_>) -> &'c str {
-        use bir::OpenEnum;
         match self.memory.map(|memory| memory.name()) {
             Some(Ok(name)) => name,
             Some(Err(sym)) => cx.module.str(sym),

@@ -23,6 +23,23 @@ pub struct Rule {
     pub help: &'static str,
 }
 
+impl Rule {
+    /// What breaks it in a package that is clean, and what is said of that; not all rules have an example.
+    ///
+    /// ```
+    /// let [change, said] = neff::RULES[1].example().unwrap();
+    /// assert!(said.contains("NEFF-02"), "{change}: {said}");
+    /// ```
+    pub fn example(&self) -> Option<[&'static str; 2]> {
+        let line = EXAMPLES.lines().find_map(|line| line.strip_prefix(self.code)?.strip_prefix('\t'))?;
+        let (change, said) = line.split_once('\t')?;
+        Some([change, said])
+    }
+}
+
+/// Written by the tests.
+const EXAMPLES: &str = include_str!("examples.tsv");
+
 macro_rules! rules {
     ($( $code:literal $title:literal, $why:literal, $help:literal; )*) => {
         /// All rules about packages.

@@ -109,10 +109,12 @@ fn package_rules(query: &str) -> impl Iterator<Item = Topic> {
     let query = query.to_ascii_uppercase();
     let part = |label, text: &str| Part { label, text: text.to_owned() };
     let all = query.trim() == "NEFF";
-    neff::RULES.iter().filter(move |rule| all || query.contains(rule.code)).map(move |rule| Topic {
-        id: rule.code.to_owned(),
-        title: rule.title.to_owned(),
-        parts: vec![part("why", rule.why), part("fix", rule.help)],
+    neff::RULES.iter().filter(move |rule| all || query.contains(rule.code)).map(move |rule| {
+        let mut parts = vec![part("why", rule.why), part("fix", rule.help)];
+        if let Some([change, said]) = rule.example() {
+            parts.push(part("example", &format!("{change}: {said}")));
+        }
+        Topic { id: rule.code.to_owned(), title: rule.title.to_owned(), parts }
     })
 }
 

@@ -9,6 +9,7 @@ use bir::enums::ArchLevel;
 use bir_json::{Loaded, ReadOptions, Unresolved};
 use bir_verify::{Checkable, Options, Outcome, RuleId};
 use serde_json::json;
+use tpb_isa::Generation;
 
 use super::Status;
 use crate::findings::{self, RuleText, Sources};
@@ -72,6 +73,9 @@ pub(crate) struct Opts {
     #[arg(long, value_name = "ID")]
     semaphore_limit: Option<u32>,
 }
+
+/// Generations that have words, each with rules of its own.
+const GENERATIONS: [Generation; 4] = [Generation::V2, Generation::V3, Generation::V4, Generation::V5];
 
 /// A rule, or all of a family.
 #[derive(Clone, Debug)]
@@ -137,6 +141,15 @@ impl Opts {
                 let options = self.options();
                 checked.retain(|rule| options.is_on(*rule));
                 outcome.rules += checked.len();
+                // What no word checker looks at is not passed over in silence.
+                let elsewhere: BTreeSet<RuleId> = GENERATIONS
+                    .iter()
+                    .flat_map(|generation| bir_encode::rules(*generation))
+                    .filter_map(RuleId::parse)
+                    .collect();
+                let is_open = |rule: &RuleId| !checked.contains(rule) && !elsewhere.contains(rule);
+                outcome.unchecked.extend(outcome.of_words.iter().copied().filter(is_open));
+                outcome.unchecked.sort_unstable();
                 let is_partial = |rule: &RuleId| rule.info().checkable == Checkable::Partial;
                 outcome.partly.extend(checked.into_iter().filter(is_partial));
             }

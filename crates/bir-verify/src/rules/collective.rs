@@ -11,7 +11,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Operand};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[COL_01], reads_io),
@@ -28,7 +28,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// COL-01.
-fn reads_io(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn reads_io(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if operand.list != OperandList::Outs
         && let Some(set) = operand.set.filter(|set| cx.is_io(*set))
     {
@@ -40,7 +40,7 @@ fn reads_io(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findi
 }
 
 /// COL-02.
-fn writes_io(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn writes_io(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if operand.list == OperandList::Outs
         && let Some(set) = operand.set.filter(|set| cx.is_io(*set))
     {

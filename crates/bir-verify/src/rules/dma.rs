@@ -1,6 +1,7 @@
 //! DMA and queues: DMA, IND-02, IND-03, MX-24. Transposing transfers are in `dma_transpose`.
 
 use bir::OpenEnum;
+use bir::OperandList;
 use bir::access::ApPair;
 use bir::diag::{Place, Severity};
 use bir::enums::{
@@ -16,7 +17,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::{Bits, Seen};
-use crate::view::{Inst, Operand};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DMA_01], queue),
@@ -156,7 +157,7 @@ fn qos(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 
 /// Whether an index operand moves an access of the instruction.
 fn is_indirect(inst: &Inst<'_>) -> bool {
-    inst.inst.has_rare() && !inst.inst.rare().indirection_ins.is_empty()
+    inst.count(OperandList::IndirectionIns) > 0
 }
 
 fn generation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
@@ -258,7 +259,7 @@ fn accumulate(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// DMA-08: legal, but worth a look.
-fn stepped(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn stepped(_: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if !operand.is_on_chip() {
         return;
     }
@@ -277,7 +278,7 @@ fn stepped(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Finding
 
 fn compute(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (mode, op, constants, inputs) = match inst.op() {
-        Op::DMACopy(op) => (op.mode, op.cce_op, &op.constants, inst.inst.ins.len()),
+        Op::DMACopy(op) => (op.mode, op.cce_op, &op.constants, inst.count(OperandList::Ins)),
         _ => return,
     };
     let name = op.text(&cx.module.names);
@@ -352,7 +353,7 @@ fn vector_offset(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             out.report(DMA_12, inst.at(operand), message);
         }
     }
-    for indices in inst.list(bir::OperandList::IndirectionIns).filter(|indices| !indices.is_sb()) {
+    for indices in inst.list(bir::OperandList::IndirectionIns).iter().filter(|indices| !indices.is_sb()) {
         let Some(memory) = indices.memory else { continue };
         let message = format!("the indices are in {}; they must be in SB", memory.text(&cx.module.names));
         out.report(DMA_12, inst.at(indices), message);
@@ -435,7 +436,7 @@ fn has_index(cx: &Cx<'_>, expr: ExprId) -> bool {
     matches!(node, Expr::IndirectArg { .. }) || node.children().any(|child| has_index(cx, child))
 }
 
-fn indirect_rows(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn indirect_rows(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     let Argument::PhysicalAp(access) = operand.argument else { return };
     let Some(info) = access.dynamic_ap_info.as_deref() else { return };
     let mut terms =

@@ -22,7 +22,7 @@ fn transpose(op: &Op) -> Option<(TransposeOps, DGEType)> {
 }
 
 fn has_indices(inst: &Inst<'_>) -> bool {
-    inst.list(OperandList::IndirectionIns).next().is_some()
+    inst.count(OperandList::IndirectionIns) > 0
 }
 
 fn transposes(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
@@ -125,8 +125,8 @@ fn with_indices(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if form != TransposeOps::XZYW {
         report(format!("transpose_op {}; a transposing gather has XZYW", form.text(&cx.module.names)));
     }
-    if inst.inst.outs.len() != 1 {
-        report(format!("has {} outputs; a transposing gather has one", inst.inst.outs.len()));
+    if inst.count(OperandList::Outs) != 1 {
+        report(format!("has {} outputs; a transposing gather has one", inst.count(OperandList::Outs)));
     }
     for indices in inst.list(OperandList::IndirectionIns) {
         if indices.dtype != Some(Dtype::Uint32) || !indices.is_sb() {

@@ -85,10 +85,13 @@ fn arch(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 fn engine(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(row) = OpRow::of(inst.opcode) else { return };
     let engine = inst.engine;
+    if row.engines.contains(&engine) {
+        return;
+    }
     // What the row of TensorReduce says in its note: over partitions it runs on Pool, where DVE-05 takes it.
     let over_partitions =
         |axis| matches!(axis, bir::enums::AxisListType::C | bir::enums::AxisListType::XYZWC);
-    if matches!(&inst.inst.op, bir::Op::TensorReduce(op) if engine == EngineType::Pool && over_partitions(op.axis))
+    if matches!(inst.op(), bir::Op::TensorReduce(op) if engine == EngineType::Pool && over_partitions(op.axis))
     {
         return;
     }

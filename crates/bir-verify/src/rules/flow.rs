@@ -1,6 +1,7 @@
 //! Control flow: CF. Loops and their bounds, branches and what stands around them; the graph of blocks is in
 //! `blocks`.
 
+use bir::OperandList;
 use bir::diag::{Place, Severity};
 use bir::enums::{Dtype, EngineType, InstructionType};
 use bir::expr::Expr;
@@ -227,7 +228,7 @@ fn same_targets(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
 }
 
 fn operands(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    let (ins, outs) = (inst.inst.ins.len(), inst.inst.outs.len());
+    let (ins, outs) = (inst.count(OperandList::Ins), inst.count(OperandList::Outs));
     match inst.op() {
         Op::CompareAndBranch(_) => {
             if ins != 2 || outs != 0 {

@@ -10,7 +10,7 @@ use super::measure::{engine_is, number};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Operand};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[PART_09], library_partitions).for_ops(LIBRARY),
@@ -32,7 +32,7 @@ pub(super) const CHECKS: &[Check] = &[
 const LIBRARY: &[It] = &[It::Gather, It::IndirectCopy, It::NonzeroWithCount];
 
 /// PART-09. A note, because which ops need it is not known for sure.
-fn library_partitions(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn library_partitions(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     let group = cx.target.gpsimd_core_partitions;
     if let Some(count) = operand.partitions().filter(|count| operand.is_on_chip() && count % group != 0) {
         let message = format!("{count} partitions; the processors of Pool have {group} each");
@@ -322,7 +322,7 @@ fn core_to_core_sides(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// SB2SB-05 to SB2SB-08, SB2SB-10: source and destination.
-fn core_to_core_operand(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn core_to_core_operand(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if !matches!(operand.argument, Argument::PhysicalAp(_)) || operand.dynamic {
         let message = format!(
             "a {}{}; GPSIMDSB2SB takes a physical_ap with a fixed place",

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use bir::OpenEnum;
 use bir::diag::{Place, Severity};
 use bir::edges::{Edge, EdgeKind};
+use bir::enums::EngineType;
 use bir::expr::Expr;
 use bir::geometry::{Footprint, Overlap};
 use bir::ids::{ExprId, FuncId, Id, InstId};
@@ -12,12 +13,12 @@ use bir::operands::Access;
 use bir::{Sym, Value};
 use hashbrown::HashMap;
 
-use super::Check;
+use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::generated::names::names_of;
 use crate::ids::*;
-use crate::starts::{AccessStart, Accesses, Does, Starts, accesses, share};
+use crate::starts::{AccessStart, Does, accesses, share};
 use crate::survey::Seen;
 use crate::twice::hint;
 use crate::view::Inst;
@@ -25,7 +26,7 @@ use crate::view::Inst;
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MOD_04], known).when(|_, op| op.is_none()),
     Check::function(&[MOD_05], names),
-    Check::inst(&[MOD_06], edges),
+    Check::inst(&[MOD_06], edges).needs(Needs::OddEdges),
     Check::inst(&[MOD_07], schedule),
     // Axes are named by expressions.
     Check::inst(&[DOC_02], axes).when(|cx, _| !cx.module.exprs.is_empty()),
@@ -169,17 +170,25 @@ fn distance(extras: &[Value]) -> Option<i64> {
 /// DEP-01: a dependency on data that the two instructions do not share costs a semaphore for nothing.
 fn no_conflict(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let mut starts = inst.starts.borrow_mut();
-    starts.add(inst);
-    let after = Former::of(cx, &starts, inst.id);
-    if !after.is_plain() {
+    let (from, is_plain) = starts.add(inst);
+    if !is_plain || inst.inst.dependencies.is_empty() && inst.inst.loop_carried_dependencies.is_empty() {
         return;
     }
+    let after = starts.since(from);
     let touched = OnceCell::new();
     let mut look = |edge: Edge| {
         let data = matches!(edge.kind(), EdgeKind::FLOW | EdgeKind::ANTI | EdgeKind::OUTPUT);
         if data && edge.target().index() < cx.module.inst_ids().len() {
-            let before = Former::of(cx, &starts, edge.target());
-            needless(cx, inst, edge, (&before, &after), &touched, out);
+            match starts.get(edge.target()) {
+                Some((before, true)) => needless(cx, inst, edge, (before, after), &touched, out),
+                Some((_, false)) => {}
+                None => {
+                    let (before, is_plain) = accesses(cx.module, edge.target());
+                    if is_plain {
+                        needless(cx, inst, edge, (&before, after), &touched, out);
+                    }
+                }
+            }
         }
     };
     inst.inst.dependencies.iter().for_each(&mut look);
@@ -189,35 +198,6 @@ fn no_conflict(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             if distance(extras).is_some() {
                 look(edge);
             }
-        }
-    }
-}
-
-/// What is known of the accesses of an instruction at once.
-enum Former<'s> {
-    Kept(&'s [AccessStart], bool),
-    Own(Accesses),
-}
-
-impl<'s> Former<'s> {
-    fn of(cx: &Cx<'_>, starts: &'s Starts, id: InstId) -> Former<'s> {
-        match starts.get(id) {
-            Some((starts, is_plain)) => Former::Kept(starts, is_plain),
-            None => Former::Own(accesses(cx.module, id)),
-        }
-    }
-
-    fn starts(&self) -> &[AccessStart] {
-        match self {
-            Former::Kept(starts, _) => starts,
-            Former::Own((starts, _)) => starts,
-        }
-    }
-
-    /// Whether it touches no more than what its operands say.
-    fn is_plain(&self) -> bool {
-        match self {
-            Former::Kept(_, is_plain) | Former::Own((_, is_plain)) => *is_plain,
         }
     }
 }
@@ -241,18 +221,18 @@ fn needless(
     cx: &Cx<'_>,
     inst: &Inst<'_>,
     edge: Edge,
-    (before, after): (&Former<'_>, &Former<'_>),
+    (before, after): (&[AccessStart], &[AccessStart]),
     touched: &OnceCell<Option<Touched>>,
     out: &mut Findings<'_>,
 ) {
     let (kind, former) = (edge.kind(), edge.target());
-    let (first, second): (Does, Does) = match kind {
-        EdgeKind::FLOW => (Access::writes, Access::may_read),
-        EdgeKind::ANTI => (Access::may_read, Access::writes),
-        EdgeKind::OUTPUT => (Access::writes, Access::writes),
+    let (first, second) = match kind {
+        EdgeKind::FLOW => (Does::Writes, Does::MayRead),
+        EdgeKind::ANTI => (Does::MayRead, Does::Writes),
+        EdgeKind::OUTPUT => (Does::Writes, Does::Writes),
         _ => return,
     };
-    if !before.is_plain() || share((before.starts(), first), (after.starts(), second)) {
+    if share((before, first), (after, second)) {
         return;
     }
     let Some(after) = touched.get_or_init(|| exact(cx, inst.id)) else { return };
@@ -260,8 +240,8 @@ fn needless(
     if before.is_empty() || after.is_empty() {
         return;
     }
-    for (_, footprint) in before.iter().filter(|(access, _)| first(*access)) {
-        for (_, other) in after.iter().filter(|(access, _)| second(*access)) {
+    for (_, footprint) in before.iter().filter(|(access, _)| first.has(*access)) {
+        for (_, other) in after.iter().filter(|(access, _)| second.has(*access)) {
             if footprint.overlap_within(other, WORK) != Overlap::No {
                 return;
             }
@@ -282,7 +262,7 @@ fn needless(
 /// Steps of work on the overlap of two footprints.
 const WORK: u32 = 4096;
 
-/// DEP-02: dependencies within a block are acyclic.
+/// DEP-02: dependencies within a block are acyclic, the order of engines included, and on what stands before.
 fn cycles(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     // Programs are in order nearly always: only an edge forward in the list can close a cycle.
     if !seen.forward {
@@ -333,5 +313,36 @@ fn cycles(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
                 }
             }
         }
+    }
+    for (at, &id) in list.iter().enumerate() {
+        for edge in cx.module[id].dependencies.iter() {
+            if at_of(edge.target()).is_some_and(|to| to > at) {
+                forward(cx, id, edge.target(), out);
+            }
+        }
+    }
+}
+
+/// A dependency on what stands behind in the block. An engine runs its instructions in their order.
+fn forward(cx: &Cx<'_>, id: InstId, on: InstId, out: &mut Findings<'_>) {
+    let (inst, other) = (&cx.module[id], &cx.module[on]);
+    let engine = inst.engine;
+    let is_one = engine.is_known() && !matches!(engine, EngineType::Unassigned | EngineType::ALL);
+    let runs_in_order = is_one && engine == other.engine && inst.engine_id == other.engine_id;
+    let name = cx.name(on);
+    let help = "move it before, or make the dependency loop-carried if it means the iteration before";
+    if runs_in_order {
+        let engine = engine.text(&cx.module.names);
+        let message = format!(
+            "dependencies form a cycle: waits for {name}, which stands behind it on {engine}, and {engine} runs in order"
+        );
+        out.report(DEP_02, Place::of(id), message).related("the other instruction", Place::of(on)).help(help);
+    } else {
+        let message = format!("depends on {name}, which stands behind it in the block");
+        out.report(DEP_02, Place::of(id), message)
+            .related("the other instruction", Place::of(on))
+            .help(help)
+            .vendor("", "")
+            .at_most(Severity::Note);
     }
 }

@@ -36,7 +36,7 @@ fn accesses<'a, 'm>(inst: &'a Inst<'m>) -> SmallVec<[Indirect<'a, 'm>; 2]> {
     let of = |access: &'a Operand<'m>| {
         let Argument::SymbolicAp(arg) = access.argument else { return None };
         let at = usize::try_from(arg.tensor_indirect_arg_id).ok()?;
-        let index = inst.list(OperandList::IndirectionIns).nth(at);
+        let index = inst.list(OperandList::IndirectionIns).get(at);
         Some(Indirect { access, index, count: u64::try_from(arg.num_tensor_indirect_indices).unwrap_or(0) })
     };
     inst.operands.iter().filter_map(of).collect()

@@ -6,7 +6,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Operand};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[KRN_01], first_partition),
@@ -18,7 +18,7 @@ pub(super) const CHECKS: &[Check] = &[
 ];
 
 /// KRN-01: what a kernel reads and writes starts at the first partition.
-fn first_partition(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn first_partition(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if let Some((id, loc)) = operand.loc_id.zip(operand.loc)
         && operand.is_on_chip()
         && loc.is_placed()
@@ -97,7 +97,7 @@ fn rotation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// MEM-03: custom ops reach SB and device memory.
-fn custom_op_memory(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn custom_op_memory(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if operand.is_access() && !operand.is_sb() && !operand.is_dram() && operand.memory.is_some() {
         let message = format!("in {}; operands of custom ops are in SB or DRAM", operand.memory_text(cx));
         out.report(MEM_03, inst.at(operand), message);

@@ -13,7 +13,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::rule::RuleId;
-use crate::view::{Inst, Operand, Unit};
+use crate::view::{Inst, Operand, Site, Unit};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[MX_01, MX_02], scale_ratios),
@@ -266,7 +266,7 @@ fn typed(
 }
 
 /// MX-23: packed types on other compute ops.
-fn elsewhere(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn elsewhere(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     use bir::enums::InstructionType as It;
     let moves = matches!(inst.opcode, It::QuantizeMx | It::MatmultMx | It::GPSIMDSB2SB);
     if inst.unit == Unit::Engine && !moves && operand.dtype.is_some_and(is_packed) {

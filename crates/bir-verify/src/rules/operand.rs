@@ -13,7 +13,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::rule::OpRow;
-use crate::view::{Inst, Operand, Unit};
+use crate::view::{Inst, Operand, Site, Unit};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[OPR_01], numbers),
@@ -29,7 +29,7 @@ fn numbers(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         return;
     }
     for list in [OperandList::Ins, OperandList::Outs] {
-        let found = if list == OperandList::Ins { inst.inst.ins.len() } else { inst.inst.outs.len() };
+        let found = inst.count(list);
         let Some(count) = operands.count(list).filter(|count| !count.accepts(found)) else { continue };
         let what = if list == OperandList::Ins { "inputs" } else { "outputs" };
         let message = format!("has {found} {what}; {} has {count}", inst.op_name(cx));
@@ -42,7 +42,7 @@ fn numbers(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// OPR-02 and AP-03: kind and type of the argument are those of its place.
-fn kinds(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn kinds(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     let Some(slot) = operand.slot else { return };
     // Conditions may be in memory before they are expanded (CF-14).
     if !slot.accepts_kind(operand.argument) && inst.opcode != InstructionType::CompareAndBranch {
@@ -64,7 +64,7 @@ fn kinds(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings
 }
 
 /// MEM-01: the operand is in a memory that the op reaches. MEM-02: the Pool engine does not reach PSUM.
-fn memory(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn memory(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if operand.list == OperandList::IndirectionIns || !operand.is_access() {
         return;
     }

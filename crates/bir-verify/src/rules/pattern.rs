@@ -9,7 +9,7 @@ use super::Check;
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::{Inst, Operand, Start, Unit, each_offset};
+use crate::view::{Inst, Operand, Site, Start, Unit, each_offset};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::operand(&[AP_01, AP_05], bounds),
@@ -25,10 +25,13 @@ pub(super) const CHECKS: &[Check] = &[
 /// Units whose instruction words hold the operands.
 const ENCODED: &[Unit] = &[Unit::Engine];
 
-/// The lowest and the highest element that pairs reach from a start.
+/// The lowest and the highest element that pairs reach from a start. Nothing when a count is not one: AP-04 says so.
 fn reach(pairs: impl Iterator<Item = ApPair>) -> Option<(i64, i64)> {
     let (mut low, mut high) = (0i64, 0i64);
     for pair in pairs {
+        if pair.num < 1 {
+            return None;
+        }
         let last = pair.num.checked_sub(1)?.checked_mul(pair.step)?;
         if last < 0 {
             low = low.checked_add(last)?;
@@ -46,7 +49,7 @@ fn location_elements(operand: &Operand<'_>) -> Option<i64> {
     i64::try_from(bytes.checked_div(operand.size)?).ok()
 }
 
-fn bounds(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn bounds(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if operand.size == 0 || operand.pattern.is_none() || operand.touched.is_some_and(|touched| touched.is_all)
     {
         return;
@@ -102,7 +105,7 @@ fn bounds(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Finding
     }
 }
 
-fn shape(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn shape(_: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     let Some(pattern) = operand.pattern else { return };
     if pattern.is_empty() {
         out.report(AP_04, inst.at(operand), "the access pattern has no pair; it needs one at least");
@@ -115,7 +118,7 @@ fn shape(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<
 }
 
 /// Whether the rules on what an instruction word can say hold for an operand.
-fn is_encoded(inst: &Inst<'_>, operand: &Operand<'_>) -> bool {
+fn is_encoded(inst: &Site, operand: &Operand<'_>) -> bool {
     ENCODED.contains(&inst.unit) && operand.is_on_chip()
 }
 
@@ -157,7 +160,7 @@ fn word_dims(operand: &Operand<'_>) -> Option<usize> {
     operand.slot?.wire.iter().filter_map(dims).max()
 }
 
-fn descriptor(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn descriptor(_: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if !is_encoded(inst, operand) {
         return;
     }
@@ -209,7 +212,7 @@ fn descriptor(_: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Find
     }
 }
 
-fn alignment(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn alignment(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     let Some(loc) = operand.loc.filter(|loc| loc.is_placed() && operand.size > 1) else { return };
     let placed = matches!(loc.r#type, MemoryType::SB | MemoryType::PSUM | MemoryType::DRAM);
     if !placed || !matches!(operand.start, Start::At(_)) || loc.addr.is_multiple_of(operand.size) {
@@ -234,7 +237,7 @@ pub(super) fn alternatives(values: &[u32]) -> String {
     }
 }
 
-fn partitions(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn partitions(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if !is_encoded(inst, operand) {
         return;
     }
@@ -315,7 +318,7 @@ fn partitions(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Fin
     }
 }
 
-fn matmul_start(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn matmul_start(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if cx.level > 10 || operand.list != OperandList::Ins || !operand.is_sb() {
         return;
     }
@@ -326,7 +329,7 @@ fn matmul_start(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut F
     }
 }
 
-fn partition_step(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn partition_step(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if !is_encoded(inst, operand) {
         return;
     }

@@ -17,7 +17,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::Seen;
-use crate::view::{Inst, Operand};
+use crate::view::{Inst, Operand, Site};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[PSUM_01], cells),
@@ -54,7 +54,7 @@ fn cells(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// PSUM-02: what is written lies within the banks that there are.
-fn fits(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn fits(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     if operand.list != OperandList::Outs || !operand.is_psum() {
         return;
     }
@@ -88,7 +88,7 @@ fn one_type(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
 }
 
 /// PSUM-05: only matmuls and memsets write bfloat16 to PSUM.
-fn bfloat16(cx: &Cx<'_>, inst: &Inst<'_>, operand: &Operand<'_>, out: &mut Findings<'_>) {
+fn bfloat16(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Findings<'_>) {
     use bir::enums::InstructionType as It;
     let writes = operand.list == OperandList::Outs && operand.is_psum();
     let may = matches!(inst.opcode, It::Matmult | It::MatmultSparse | It::MatmultMx | It::Memset);
@@ -172,8 +172,7 @@ impl<'m> Groups<'m> {
         if let Some(keys) = keys {
             self.see_type(inst, keys);
         }
-        let writes = |operand: &Operand<'_>| operand.list == OperandList::Outs && operand.may_be_psum();
-        if is_straight && cx.is_on(PSUM_03) && inst.operands.iter().any(writes) {
+        if is_straight && inst.outs().any(Operand::may_be_psum) && cx.is_on(PSUM_03) {
             self.see_regions(cx, inst, keys);
         }
     }
@@ -204,6 +203,21 @@ impl<'m> Groups<'m> {
                 bir::Argument::PhysicalAp(access) if access.dynamic_ap_info.is_none() => Some(&**access),
                 _ => None,
             };
+            let bits = flag.flatten();
+            // An op that nobody knows may be one with another name.
+            let by_matmul = flag.is_some() || !inst.opcode.is_known();
+            // The matmuls of a group write one region after the other: then there is only who wrote it to be noted.
+            if let Some(last) = self.regions.last_mut()
+                && last.footprint.exact
+                && access.zip(last.access).is_some_and(|(access, other)| is_same(access, other))
+            {
+                let was_by_matmul = std::mem::replace(&mut last.by_matmul, by_matmul);
+                if let (Some(bits), false) = (bits.filter(|bits| bits & START == 0), was_by_matmul) {
+                    let place = Place::operand(inst.id, OperandList::Outs, index);
+                    self.unstarted.push(Unstarted { place, bits, is_written: true });
+                }
+                continue;
+            }
             let known = access.and_then(|access| {
                 let mut latest = self.regions.iter().rev();
                 latest.find(|region| region.access.is_some_and(|other| is_same(access, other)))
@@ -216,8 +230,8 @@ impl<'m> Groups<'m> {
                 if footprint.space != bir::geometry::Space::Psum {
                     continue;
                 }
-                match flag {
-                    Some(Some(bits)) if bits & START == 0 && footprint.exact => {
+                match bits {
+                    Some(bits) if bits & START == 0 && footprint.exact => {
                         let place = Place::operand(inst.id, OperandList::Outs, index);
                         self.see_accumulation(place, bits, &footprint);
                     }
@@ -225,8 +239,6 @@ impl<'m> Groups<'m> {
                 }
                 // Only the latest writers matter; old ones are forgotten when they are covered.
                 self.regions.retain(|region| !footprint.covers(&region.footprint));
-                // An op that nobody knows may be one with another name.
-                let by_matmul = flag.is_some() || !inst.opcode.is_known();
                 self.regions.push(Region { footprint, access, by_matmul });
                 if self.regions.len() > REGIONS {
                     self.regions.remove(0);
@@ -267,7 +279,10 @@ fn accumulation(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
 
 /// Whether two accesses to a location that are always at one place are the same.
 fn is_same(a: &PhysicalAp, b: &PhysicalAp) -> bool {
-    a.offset == b.offset && a.memref.is_some() && a.memref == b.memref && a.dtype == b.dtype && a.ap == b.ap
+    a.offset == b.offset
+        && a.memref.is_some()
+        && a.memref == b.memref
+        && (std::ptr::eq(a, b) || a.dtype == b.dtype && a.ap == b.ap)
 }
 
 /// Whether an operand names a location of PSUM, or a set.
@@ -280,7 +295,7 @@ fn may_lie_in_psum(cx: &Cx<'_>, argument: &bir::Argument) -> bool {
 const REGIONS: usize = 256;
 
 /// Whether nothing runs before a block: the first block of a function, outside of loops.
-fn is_entry(cx: &Cx<'_>, block: BlockId) -> bool {
+pub(super) fn is_entry(cx: &Cx<'_>, block: BlockId) -> bool {
     match cx.module[block].holder {
         bir::Holder::Function(function) => cx.module[function].blocks.first() == Some(&block),
         _ => false,

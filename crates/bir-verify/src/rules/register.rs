@@ -1,11 +1,13 @@
 //! Registers and the ops on them: REG.
 
+use bir::OperandList;
 use bir::diag::{Place, Severity};
 use bir::enums::{AluOpType, TensorKind};
 use bir::ids::{BlockId, FuncId, InstId, RegId};
 use bir::{Argument, Holder, Op, OpenEnum};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
+use super::psum::is_entry;
 use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
@@ -18,6 +20,7 @@ pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[REG_03], widths),
     Check::inst(&[REG_05], register_ops),
     Check::function(&[REG_06], stays),
+    Check::function(&[REG_06], unwritten),
 ];
 
 fn is_register(operand: &Operand<'_>) -> bool {
@@ -25,7 +28,7 @@ fn is_register(operand: &Operand<'_>) -> bool {
 }
 
 fn memory_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    let (ins, outs) = (inst.inst.ins.len(), inst.inst.outs.len());
+    let (ins, outs) = (inst.count(OperandList::Ins), inst.count(OperandList::Outs));
     if ins != 1 || outs != 1 {
         let message = format!("has {ins} inputs and {outs} outputs; it has one of each");
         out.report(REG_01, inst.place(), message);
@@ -108,7 +111,7 @@ fn widths(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 fn register_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    let (ins, outs) = (inst.inst.ins.len(), inst.inst.outs.len());
+    let (ins, outs) = (inst.count(OperandList::Ins), inst.count(OperandList::Outs));
     let wanted = if matches!(inst.op(), Op::RegisterAlu(_)) { 2 } else { 1 };
     if ins != wanted || outs != 1 {
         let message = format!("has {ins} inputs and {outs} outputs; it has {wanted} and one");
@@ -122,6 +125,49 @@ fn register_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if let Some(source) = inst.ins().find(|operand| !fits(operand)) {
         let message = format!("reads a {}; it reads registers and immediates", source.argument.kind());
         out.report(REG_05, inst.at(source), message);
+    }
+}
+
+/// REG-06: a register is written before it is read. Said where that is sure: nothing in the function writes it, or the
+/// first block of the function reads it first.
+fn unwritten(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
+    if cx.module.reg_ids().len() == 0 {
+        return;
+    }
+    let mut written: HashSet<RegId> = HashSet::new();
+    let mut reads: Vec<(RegId, Place, bool)> = Vec::new();
+    let mut seen: HashSet<RegId> = HashSet::new();
+    let mut notable = cx.survey.notable_of(function).iter().copied();
+    let mut all = cx.module.insts_of(Holder::Function(function));
+    let insts: &mut dyn Iterator<Item = InstId> =
+        if cx.notes.has_other_registers.is_set() { &mut all } else { &mut notable };
+    for id in insts {
+        let inst = &cx.module[id];
+        let is_write = |list: OperandList, argument: &Argument| {
+            list == OperandList::Outs && matches!(argument, Argument::RegisterAccess(_))
+        };
+        for (list, index, argument) in inst.operands() {
+            let Some(reg) = argument.register().and_then(|reg| reg.id()) else { continue };
+            if !is_write(list, argument) && !written.contains(&reg) && seen.insert(reg) {
+                reads.push((reg, Place::operand(id, list, index), is_entry(cx, inst.block)));
+            }
+        }
+        for (list, _, argument) in inst.operands() {
+            if is_write(list, argument) {
+                written.extend(argument.register().and_then(|reg| reg.id()));
+            }
+        }
+    }
+    for (reg, place, is_first) in reads {
+        let name = cx.name(reg);
+        let message = if !written.contains(&reg) {
+            format!("reads register {name}, and nothing in the function writes it")
+        } else if is_first {
+            format!("reads register {name} before anything has written it")
+        } else {
+            continue;
+        };
+        out.report(REG_06, place.about(reg), message).vendor("", "");
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
-use crate::view::Inst;
+use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::function(
@@ -256,12 +256,17 @@ fn sb_locations(inst: &Inst<'_>) -> SmallVec<[LocId; 6]> {
 }
 
 fn fits_together(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    let unplaced =
+        |operand: &Operand<'_>| operand.loc_id.is_some() && operand.loc.is_some_and(|loc| !loc.is_placed());
+    if !inst.operands.iter().any(|operand| operand.is_sb() && unplaced(operand)) {
+        return;
+    }
     let locations = sb_locations(inst);
     // Places that overlap are another fault, or none: then their sum says nothing.
     let bytes = |loc: &LocId| cx.module[*loc].bytes().unwrap_or(0);
     let total = locations.iter().map(bytes).fold(0u64, u64::saturating_add);
     let limit = cx.target.sb_partition_bytes;
-    if total <= limit || locations.len() < 2 || locations.iter().all(|loc| cx.module[*loc].is_placed()) {
+    if total <= limit || locations.len() < 2 {
         return;
     }
     let sum: Vec<String> = locations.iter().map(|loc| bytes(loc).to_string()).collect();
@@ -271,7 +276,7 @@ fn fits_together(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     );
     let vendor = format!(
         "Instruction: {} with opcode: {} couldn't be allocated in SB",
-        cx.name(inst.id),
+        inst.name(cx),
         inst.op_name(cx)
     );
     out.report(ALLOC_06, inst.place(), message)
@@ -287,9 +292,14 @@ fn overlap(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         let (id, loc) = (operand.loc_id?, operand.loc?);
         (operand.is_on_chip() && loc.is_placed()).then_some((operand, id, loc))
     };
-    for first in 0..inst.operands.len() {
+    let count = inst.operands.len();
+    for first in 0..count {
+        // Operands of one list stand together.
+        if inst.operands.get(first + 1).is_none_or(|next| next.list != inst.operands[first].list) {
+            continue;
+        }
         let Some((a, a_id, a_loc)) = placed(first) else { continue };
-        for second in first + 1..inst.operands.len() {
+        for second in first + 1..count {
             let Some((b, b_id, b_loc)) = placed(second) else { continue };
             if a.list != b.list
                 || a_id == b_id

@@ -6,7 +6,7 @@ use bir::enums::{
     AluOpType, ArchLevel, BranchCompareOp, Dtype, EngineType, InstructionType, SyncRefType, TensorKind,
     UpdateMode, WaitMode,
 };
-use bir::ids::BlockId;
+use bir::ids::{BlockId, RegId};
 use bir::records::{SyncUpdate, SyncWait};
 use bir::{ImmNumber, Op, ops};
 
@@ -82,6 +82,9 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("REG-05", |b| alu(b, 1), |b| alu(b, 2)),
     case("REG-06", |b| registers(b, true), |b| registers(b, false)),
+    // Read before it is written, and never written.
+    case("REG-06", |b| set_late(b, &["a"]), |b| set_late(b, &["set", "a"])),
+    case("REG-06", |b| set_late(b, &["a", "set"]), |b| set_late(b, &["set", "a", "set"])),
     case("SYNC-01", |b| _ = nop(b).waits(256, 1), |b| _ = nop(b).waits(255, 1)),
     case("SYNC-03", |b| update(b, UpdateMode::SemInc, 2), |b| update(b, UpdateMode::SemInc, 1)),
     case("SYNC-06", |b| update(b, UpdateMode::EvtSet, 1), |b| update(b, UpdateMode::SemAddImm, 4)),
@@ -266,9 +269,35 @@ fn load(b: &mut Builder<'_>, kind: TensorKind, dtype: Dtype, twice: bool) {
 
 fn alu(b: &mut Builder<'_>, inputs: usize) {
     let n = b.register("n", EngineType::SP);
+    set(b, n);
+    add(b, n, inputs);
+}
+
+fn set(b: &mut Builder<'_>, register: RegId) {
+    b.plain_inst("set", EngineType::ALL, InstructionType::RegisterMove)
+        .input(Operand::imm(Dtype::Int32, ImmNumber::Unsigned(1)))
+        .output(Operand::register(register, Dtype::Int32));
+}
+
+fn add(b: &mut Builder<'_>, n: RegId, inputs: usize) {
     let op = ops::RegisterAlu { op: AluOpType::Add, ..Default::default() };
     let register = || Operand::register(n, Dtype::Int32);
     b.inst("a", EngineType::ALL, op).inputs((0..inputs).map(|_| register())).output(register());
+}
+
+/// Two registers: one that counts, and one that is read.
+fn set_late(b: &mut Builder<'_>, order: &[&str]) {
+    let (n, to) = (b.register("n", EngineType::SP), b.register("to", EngineType::SP));
+    for step in order {
+        match *step {
+            "set" => set(b, n),
+            _ => {
+                b.plain_inst("copy", EngineType::ALL, InstructionType::RegisterMove)
+                    .input(Operand::register(n, Dtype::Int32))
+                    .output(Operand::register(to, Dtype::Int32));
+            }
+        }
+    }
 }
 
 fn registers(b: &mut Builder<'_>, cross: bool) {

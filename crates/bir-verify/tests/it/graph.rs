@@ -51,6 +51,8 @@ pub(crate) const CASES: &[Case] = &[
     ),
     case("DOC-02", |b| moved(b, "j"), |b| moved(b, "i")),
     case("DEP-02", |b| chain(b, &[(1, 0), (2, 1), (0, 2)]), |b| chain(b, &[(1, 0), (2, 1), (2, 0)])),
+    // An engine does not run what stands behind.
+    case("DEP-02", |b| chain(b, &[(0, 2)]), |b| chain(b, &[(2, 0)])),
 ];
 
 const fn case(rule: &'static str, bad: fn(&mut Builder<'_>), good: fn(&mut Builder<'_>)) -> Case {

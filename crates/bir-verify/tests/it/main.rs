@@ -26,6 +26,7 @@ mod mx;
 mod once;
 mod pattern;
 mod search;
+mod shared;
 mod storage;
 mod vector;
 

@@ -91,3 +91,17 @@ fn general_rules_leave_it_to_those_of_the_op() {
     // Ops without a rule of their own.
     assert_eq!(only("Reciprocal", |inst| inst["engine"] = "SP".into()).code, "ENG-01");
 }
+
+#[test]
+fn a_pattern_that_is_wrong_by_itself_is_the_fault() {
+    // Where it reads, but only every second partition.
+    let stepped = only("Activation", |inst| {
+        inst["ins"][0]["ap"] = json!([[512, 64], [1, 512]]);
+        inst["outs"][0] = inst["ins"][0].clone();
+        inst["outs"][0]["ap"] = json!([[1024, 64], [1, 512]]);
+        for list in ["ins", "outs"] {
+            inst[list][0].as_object_mut().unwrap().remove("access_shape");
+        }
+    });
+    assert_eq!(stepped.code, "PART-08");
+}
