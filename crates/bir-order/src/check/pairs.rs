@@ -103,7 +103,8 @@ impl Checker<'_> {
         }
         let by_queue = ordered.under(Mode { queues: true, hopeful: false });
         let has_unknown = self.program.waits.iter().any(|wait| wait.need == Need::Unknown);
-        let hopeful = has_unknown.then(|| ordered.under(Mode { queues: false, hopeful: true }));
+        let is_open = has_unknown || !order.open.is_empty();
+        let hopeful = is_open.then(|| ordered.under(Mode { queues: false, hopeful: true }));
         let unknown_from = self.unknown_from(ordered);
         // A wait that only holds in the first iteration leaves pairs behind the loop unordered too: that is told of
         // the wait.

@@ -126,6 +126,13 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
             let (row, later) = producer(ordered, &places, node, &wait, threshold, &mut count_of);
             let fact = WaitFact { index: at, count: count_of(row) };
             let complete = run.rank[ordered.node_of(row) as usize] != NONE && ordered.precedes(row, node);
+            if !complete && order.open.contains(&wait.counter.0) {
+                let mut finding = plain("ORD021", Severity::Note, Party::of(program.first_clone(op)));
+                finding.counter = Some(wait.counter);
+                finding.certain = false;
+                checker.say(finding);
+                continue;
+            }
             note(
                 checker,
                 ordered,
