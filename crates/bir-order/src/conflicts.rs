@@ -202,7 +202,7 @@ fn enumerate(
 }
 
 /// Exact overlap of sets of bytes, each two looked at once.
-struct Overlaps<'a> {
+pub(crate) struct Overlaps<'a> {
     program: &'a Program,
     visits: &'a [Visit],
     walk: Walk<'a>,
@@ -212,13 +212,15 @@ struct Overlaps<'a> {
 }
 
 impl<'a> Overlaps<'a> {
-    fn new(trace: &'a Trace<'_>, loops: &'a [Loop], seeks: bool) -> Overlaps<'a> {
+    /// `seeks`: only what is unordered is sought.
+    pub(crate) fn new(trace: &'a Trace<'_>, loops: &'a [Loop], seeks: bool) -> Overlaps<'a> {
         let walk = Walk::new(trace.program, loops, &trace.visits, seeks);
         let (program, visits) = (trace.program, &trace.visits[..]);
         Overlaps { program, visits, walk, known: HashMap::new(), moving: HashMap::new() }
     }
 
-    fn of(&mut self, trace: &Trace<'_>, one: Touch, other: Touch) -> Overlap {
+    /// Whether two accesses of the walk meet.
+    pub(crate) fn of(&mut self, trace: &Trace<'_>, one: Touch, other: Touch) -> Overlap {
         let (a, b) = (access_of(trace, one).bytes, access_of(trace, other).bytes);
         let bytes = &self.program.bytes;
         if self.program.moves.is_empty()

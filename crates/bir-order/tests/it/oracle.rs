@@ -536,6 +536,34 @@ fn counts_of_a_loop_that_runs_so_often() {
     assert_eq!(found(7, None), BTreeSet::from(["ORD014"]));
 }
 
+/// A buffer of several tiles that is filled for the iterations that follow: only the end of the iteration orders that.
+#[test]
+fn values_that_move_on_to_the_next_iteration() {
+    let tile = |base: i64| Tile { mask: 1, base, dims: Vec::new(), width: 4, moves: Some((4, 64)) };
+    let touching = |mut op: SpecOp, base: i64, writes: bool| {
+        op.accesses.push((tile(base), writes));
+        op
+    };
+    let found = |filled: i64, rewritten: bool| {
+        let mut ops = vec![
+            touching(op(Some(1), Do::Work, &[], &[]), 0, false),
+            touching(op(Some(0), Do::Dma, &[], &[(0, Step::Add(16))]), filled, true),
+            op(Some(1), Do::Work, &[(0, Some(16))], &[]),
+            op(None, Do::Barrier, &[], &[]),
+            op(None, Do::Reset(0), &[], &[]),
+        ];
+        if rewritten {
+            ops.insert(0, touching(op(Some(1), Do::Work, &[], &[]), 0, true));
+        }
+        let body = Some((0, ops.len()));
+        codes(&Spec { streams: 2, counters: 1, ops, body, trips: Some(6) })
+    };
+    assert_eq!(found(4, false), BTreeSet::from(["ORD011"]));
+    // Two iterations later another end of an iteration lies between.
+    assert_eq!(found(8, false), BTreeSet::new());
+    assert_eq!(found(4, true), BTreeSet::new());
+}
+
 /// A loop that takes more than it brings comes to an end when nothing is left.
 #[test]
 fn a_loop_that_uses_up_a_count_is_undecided() {
