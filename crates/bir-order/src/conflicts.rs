@@ -72,19 +72,23 @@ fn failing(trace: &Trace<'_>, run: &Run, clocks: &Clocks, cells: &Cells) -> Hash
             let state = &mut states[*cell as usize];
             let mut fails = false;
             let mut stands = false;
-            state.retain(|entry| {
-                if entry.row == touch.row {
-                    stands |= entry.writes || !writes;
-                    return entry.writes || !writes;
-                }
-                if !writes && entry.writes {
-                    fails |= !known(entry);
-                    return true;
-                }
-                let known = known(entry);
-                fails |= (writes || entry.writes) && !known;
-                !known
-            });
+            let mut kept = 0;
+            let list = &mut state[..];
+            for at in 0..list.len() {
+                let entry = list[at];
+                let stays = if entry.row == touch.row {
+                    let covers = entry.writes || !writes;
+                    stands |= covers;
+                    covers
+                } else {
+                    let known = known(&entry);
+                    fails |= (writes || entry.writes) && !known;
+                    !known || !writes && entry.writes
+                };
+                list[kept] = entry;
+                kept += usize::from(stays);
+            }
+            state.truncate(kept);
             if !stands {
                 state.push(Entry { row: touch.row, writes });
             }

@@ -79,7 +79,7 @@ fn flows(checker: &Checker<'_>, ordered: &Ordered<'_>) -> Vec<Flow> {
     let moves = |id: usize| checker.program.bytes[id].moves.is_some();
     let mut reaching: Vec<SmallVec<[Touch; 1]>> = vec![SmallVec::new(); checker.cells.count];
     let mut found: HashMap<(u32, u32), Flow> = HashMap::new();
-    for (at, visit) in trace.visits.iter().enumerate() {
+    for (at, visit) in trace.visits.iter().enumerate().filter(|(_, visit)| !visit.iterations.is_empty()) {
         for node in trace.nodes_of(at) {
             if ordered.run.rank[node as usize] == crate::program::NONE {
                 continue;
@@ -87,7 +87,7 @@ fn flows(checker: &Checker<'_>, ordered: &Ordered<'_>) -> Vec<Flow> {
             let mut writes: SmallVec<[(Touch, u32, bool); 4]> = SmallVec::new();
             touches_of(trace, node, |touch, access| {
                 let id = access.bytes.index();
-                if access.effect.reads && !visit.iterations.is_empty() {
+                if access.effect.reads {
                     // What moves may be written and read in one iteration: then nothing else reaches the read.
                     let cells = checker.cells.of(id);
                     let first = cells.first().map_or(&[][..], |cell| &reaching[*cell as usize]);
