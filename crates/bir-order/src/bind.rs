@@ -385,12 +385,24 @@ impl Binder<'_, '_> {
             epochs.push(self.epoch(adds, first));
         }
         let mut epoch = 0;
+        // The most that the epochs before this one came to.
+        let mut reached = i64::MIN;
         for event in events {
             match event.kind {
-                EventKind::Start => epoch += 1,
+                EventKind::Start => {
+                    reached = reached.max(epochs[epoch].most());
+                    epoch += 1;
+                }
                 EventKind::Wait | EventKind::WaitUnknown => {
+                    // What no count before reaches is only there when the epoch has begun.
+                    let begins =
+                        epoch > 0 && event.kind == EventKind::Wait && event.value > reached && !wraps;
+                    if begins {
+                        self.edge(*event, starts[epoch - 1].row);
+                    }
                     if self.clocks.is_some() {
-                        let races_before = epoch > 0 && !self.surely_precedes(starts[epoch - 1].row, event);
+                        let races_before =
+                            epoch > 0 && !begins && !self.surely_precedes(starts[epoch - 1].row, event);
                         let races_after = starts.get(epoch).is_some_and(|next| {
                             next.node != event.node && !self.precedes(event.node, next.node)
                         });

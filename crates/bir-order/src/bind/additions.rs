@@ -69,6 +69,13 @@ pub(super) struct Members {
     pub(super) least: i64,
 }
 
+impl Epoch {
+    /// The most that the count can come to.
+    pub(super) fn most(&self) -> i64 {
+        *self.counts.last().expect("the first")
+    }
+}
+
 impl Members {
     /// How many lanes they are of.
     pub(super) fn lanes(&self) -> usize {

@@ -564,6 +564,27 @@ fn values_that_move_on_to_the_next_iteration() {
     assert_eq!(found(4, true), BTreeSet::new());
 }
 
+/// A wait for what only a written count reaches comes after the write.
+#[test]
+fn waits_for_a_count_that_is_written() {
+    let ops = |before, need| {
+        vec![
+            op(Some(2), Do::Work, &[], &[(0, Step::Add(before))]),
+            op(None, Do::Barrier, &[], &[]),
+            writing(op(Some(0), Do::Work, &[], &[(0, Step::Write(7))])),
+            writing(op(Some(1), Do::Work, &[(0, Some(need))], &[])),
+        ]
+    };
+    agrees(3, 1, ops(6, 7));
+    let found = |before, need| {
+        codes(&Spec { streams: 3, counters: 1, ops: ops(before, need), body: None, trips: None })
+    };
+    assert_eq!(found(6, 7), BTreeSet::new());
+    assert_eq!(found(7, 7), BTreeSet::from(["ORD001", "ORD018"]));
+    assert_eq!(found(6, 6), BTreeSet::from(["ORD001", "ORD018"]));
+    assert_eq!(found(6, 8), BTreeSet::from(["ORD014"]));
+}
+
 /// A loop that takes more than it brings comes to an end when nothing is left.
 #[test]
 fn a_loop_that_uses_up_a_count_is_undecided() {
