@@ -6,24 +6,40 @@
 //! hold is taken away until nothing changes: the largest set of edges that justify themselves. Every edge leads
 //! forward in one order in which the program can run, so no circle justifies itself.
 
-use std::cell::{OnceCell, RefCell};
+mod additions;
+#[cfg(test)]
+mod tests;
 
-use hashbrown::HashSet;
+use std::cell::{Cell, OnceCell, RefCell};
 
-use crate::clocks::{ByNode, Clocks, Edge, Edges, Prefix, QueueOrder};
+use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
+
+use crate::clocks::{ByNode, Clocks, Edge, Edges, QueueOrder};
 use crate::logs::{Event, EventKind, Logs};
-use crate::program::{NONE, OpKind};
+use crate::program::{NONE, OpKind, Streams};
 use crate::schedules;
 use crate::trace::{Run, Trace};
+use additions::{Before, Epoch, Members, first_less};
 
 /// Most rounds; a program takes two or three.
 const MAX_ROUNDS: usize = 64;
 
-/// Additions that may be out of order among each other and are still looked at one by one.
-const MAX_WINDOW: usize = 256;
+/// Most steps of searches among additions that are out of order among each other. Past that a wait is only taken to mean what
+/// it needs by what each addition adds, and past twice as many it is not looked at.
+const MAX_SEARCH: u64 = 20_000_000;
 
-/// Work on transfers that no counter of the wait counts but that all its additions come after.
-const MAX_COMMON_WORK: usize = 20_000_000;
+/// Work on transfers that no counter of the wait counts but that all its additions come after, in each round.
+const MAX_COMMON_WORK: usize = 10_000_000;
+
+/// Most steps along prefixes that other waits mean, in each round.
+const MAX_LEANING: u32 = 20_000_000;
+
+/// Most takings that no lane has and that are looked at, in each round.
+const MAX_TAKEN_WORK: usize = 50_000_000;
+
+/// Most races with resets that are noted in each round.
+const MAX_RACES: usize = 100_000;
 
 /// What came out.
 pub(crate) struct Order {
@@ -37,6 +53,8 @@ pub(crate) struct Order {
     pub(crate) vague: HashSet<(u32, u32)>,
     /// Waits, by node and index, that mean what they do because of other waits of their operation.
     pub(crate) leaning: HashSet<(u32, u32)>,
+    /// Counters of which waits may order more than was found: there was too much to look at.
+    pub(crate) open: HashSet<u32>,
 }
 
 /// Which assumptions are made.
@@ -50,6 +68,11 @@ pub(crate) struct Mode {
 
 /// Binds all waits.
 pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Order {
+    order_within(trace, run, logs, mode, MAX_SEARCH).0
+}
+
+/// The same with at most so many steps of searches, and the number of steps that it took.
+fn order_within(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode, max_search: u64) -> (Order, u64) {
     let queues = mode.queues.then(|| QueueOrder::new(trace, run));
     let mut binder = Binder {
         trace,
@@ -64,21 +87,35 @@ pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Or
         mixed: Vec::new(),
         vague: HashSet::new(),
         leaning: RefCell::default(),
+        known: HashMap::new(),
+        open: HashSet::new(),
+        steps: 0,
+        searched: 0,
+        max_search,
         common_work: 0,
+        lean_work: Cell::new(0),
+        taken_work: 0,
     };
     let drains = drains(trace, run);
     binder.settle(logs, &drains);
     let mut reset_races = binder.reset_races;
     reset_races.sort_unstable();
     reset_races.dedup();
-    Order {
+    let work = binder.steps
+        + binder.searched
+        + binder.common_work as u64
+        + binder.taken_work as u64
+        + u64::from(binder.lean_work.get());
+    let order = Order {
         edges: binder.edges,
         clocks: binder.clocks.expect("there was a round"),
         reset_races,
         mixed: binder.mixed,
         vague: binder.vague,
         leaning: binder.leaning.into_inner(),
-    }
+        open: binder.open,
+    };
+    (order, work)
 }
 
 /// Drains: transfers that the streams of a drain started since the drain before (spec: ordering 17).
@@ -120,30 +157,26 @@ struct Binder<'a, 'p> {
     mixed: Vec<(u32, u32, u32)>,
     vague: HashSet<(u32, u32)>,
     leaning: RefCell<HashSet<(u32, u32)>>,
+    /// What waits needed in the round before, by node and index.
+    known: HashMap<(u32, u32), Before>,
+    open: HashSet<u32>,
+    /// Steps that grow with the program, and steps of searches, in all rounds.
+    steps: u64,
+    searched: u64,
+    max_search: u64,
+    /// In this round.
     common_work: usize,
+    lean_work: Cell<u32>,
+    taken_work: usize,
 }
 
-/// The additions of an epoch, and how they are ordered among each other.
-struct Epoch {
-    adds: Vec<Event>,
-    /// Count before the first addition, and after each.
-    counts: Vec<i64>,
-    /// For each addition the window it is in: additions of different windows are ordered.
-    windows: Vec<std::ops::Range<u32>>,
-    window_of: Vec<u32>,
-    /// All are of one stream: the last one implies the others.
-    chain: bool,
-    /// Prefix row after each addition, made when needed.
-    prefixes: Vec<u32>,
-}
-
-/// What is taken away from a counter: by operations of one stream each, and by whatever else.
+/// What is taken away from a counter: by operations on the same streams, and by whatever else.
 struct Takings {
     lanes: Vec<Lane>,
     others: Vec<Event>,
 }
 
-/// Takings of one stream, and how much the first so many of them are.
+/// Takings on the same streams, and how much the first so many of them are.
 struct Lane {
     subs: Vec<Event>,
     sums: Vec<i64>,
@@ -162,6 +195,8 @@ impl Binder<'_, '_> {
             self.vague.clear();
             self.leaning.borrow_mut().clear();
             self.common_work = 0;
+            self.lean_work.set(0);
+            self.taken_work = 0;
             let edges = std::mem::take(&mut self.edges);
             self.before = Some((edges, OnceCell::new()));
             self.round(logs, drains);
@@ -225,7 +260,8 @@ impl Binder<'_, '_> {
                 None => true,
             };
             let mut next = edge.row;
-            while is_other && edge.wait != wait.row && next != NONE {
+            while is_other && edge.wait != wait.row && next != NONE && self.lean_work.get() < MAX_LEANING {
+                self.lean_work.set(self.lean_work.get() + 1);
                 let (last, rest) = match (next as usize).checked_sub(real) {
                     Some(prefix) => (edges.prefixes[prefix].row, edges.prefixes[prefix].rest),
                     None => (next, NONE),
@@ -253,33 +289,42 @@ impl Binder<'_, '_> {
         if row == to.row || row == to.node || self.precedes(row, to.node) {
             return true;
         }
-        let (Some(queues), true) = (self.queues, to.row >= self.trace.len() as u32) else { return false };
-        let nodes = self.trace.len() as u32;
-        let mut at = to.row - nodes;
-        // Along the queue: past what another stream issued, until the same stream has issued one before.
-        for _ in 0..64 {
-            at = queues.prev[at as usize];
-            if at == NONE {
-                return false;
-            }
-            if at + nodes == row || self.precedes(row, self.trace.transfers[at as usize].0) {
-                return true;
-            }
+        let queue = self.queue_of(to.row);
+        queue != NONE && (self.rank(to.node) >= self.behind_on(queue, row) || self.is_behind(row, to.row))
+    }
+
+    /// The rank from which on what is started on a queue is surely complete after a completion, whether or not that is on
+    /// the queue.
+    fn behind_on(&self, queue: u32, row: u32) -> u32 {
+        self.queues.map_or(NONE, |queues| queues.first(queue, |streams| self.follows(row, streams)))
+    }
+
+    /// Whether a completion is one of a queue that a transfer comes after there.
+    fn is_behind(&self, row: u32, transfer: u32) -> bool {
+        let queue = self.queue_of(row);
+        let place = |row: u32| (self.rank(self.trace.transfers[row as usize - self.trace.len()].0), row);
+        queue != NONE && queue == self.queue_of(transfer) && place(row) < place(transfer)
+    }
+
+    /// The rank from which on what runs on streams surely starts after a completion; what the completed operation itself
+    /// starts and adds is among it.
+    fn follows(&self, row: u32, streams: u32) -> u32 {
+        if streams != 0 && row < self.trace.len() as u32 && self.trace.streams_of(row).0 == streams {
+            return self.rank(row);
         }
-        // A long queue: where both are on it, their places tell.
-        row >= nodes
-            && self.same_queue(row - nodes, to.row - nodes)
-            && self.earlier(row - nodes, to.row - nodes)
+        let Some(clocks) = &self.clocks else { return 0 };
+        Streams(streams).iter().map(|stream| clocks.first(row, stream)).min().unwrap_or(NONE)
     }
 
-    fn same_queue(&self, a: u32, b: u32) -> bool {
-        let queue = |t: u32| self.trace.program.transfers[self.trace.transfers[t as usize].1 as usize].queue;
-        queue(a) == queue(b)
-    }
-
-    fn earlier(&self, a: u32, b: u32) -> bool {
-        let place = |t: u32| (self.rank(self.trace.transfers[t as usize].0), t);
-        place(a) < place(b)
+    /// The queue of a transfer, where queues are in order.
+    fn queue_of(&self, row: u32) -> u32 {
+        match row.checked_sub(self.trace.len() as u32).filter(|_| self.queues.is_some()) {
+            Some(transfer) => {
+                let (_, of) = self.trace.transfers[transfer as usize];
+                self.trace.program.transfers[of as usize].queue
+            }
+            None => NONE,
+        }
     }
 
     /// Whether a wait's operation surely comes before an addition starts to be made.
@@ -308,18 +353,14 @@ impl Binder<'_, '_> {
                     }
                     // An update that may fall on either side of a reset is an error of its own; waits are bound as
                     // if it came when it can first come.
-                    for later in &starts[landing..] {
-                        if self.precedes(event.row, later.node) {
-                            break;
-                        }
-                        races.push((event.row, later.node, counter));
-                    }
-                    for earlier in starts[..landing].iter().rev() {
-                        if self.precedes(earlier.row, event.node) {
-                            break;
-                        }
-                        races.push((event.row, earlier.node, counter));
-                    }
+                    let room = MAX_RACES.saturating_sub(races.len());
+                    let later = starts[landing..].iter().take(room);
+                    let later = later.take_while(|later| !self.precedes(event.row, later.node));
+                    races.extend(later.map(|later| (event.row, later.node, counter)));
+                    let room = MAX_RACES.saturating_sub(races.len());
+                    let earlier = starts[..landing].iter().rev().take(room);
+                    let earlier = earlier.take_while(|earlier| !self.precedes(earlier.row, event.node));
+                    races.extend(earlier.map(|earlier| (event.row, earlier.node, counter)));
                 }
                 _ => {}
             }
@@ -344,12 +385,24 @@ impl Binder<'_, '_> {
             epochs.push(self.epoch(adds, first));
         }
         let mut epoch = 0;
+        // The most that the epochs before this one came to.
+        let mut reached = i64::MIN;
         for event in events {
             match event.kind {
-                EventKind::Start => epoch += 1,
+                EventKind::Start => {
+                    reached = reached.max(epochs[epoch].most());
+                    epoch += 1;
+                }
                 EventKind::Wait | EventKind::WaitUnknown => {
+                    // What no count before reaches is only there when the epoch has begun.
+                    let begins =
+                        epoch > 0 && event.kind == EventKind::Wait && event.value > reached && !wraps;
+                    if begins {
+                        self.edge(*event, starts[epoch - 1].row);
+                    }
                     if self.clocks.is_some() {
-                        let races_before = epoch > 0 && !self.surely_precedes(starts[epoch - 1].row, event);
+                        let races_before =
+                            epoch > 0 && !begins && !self.surely_precedes(starts[epoch - 1].row, event);
                         let races_after = starts.get(epoch).is_some_and(|next| {
                             next.node != event.node && !self.precedes(event.node, next.node)
                         });
@@ -378,30 +431,35 @@ impl Binder<'_, '_> {
 
     fn takings(&self, events: &[Event]) -> Takings {
         let mut takings = Takings { lanes: Vec::new(), others: Vec::new() };
-        let mut of_stream = vec![usize::MAX; self.trace.streams.len()];
+        let mut of_streams: HashMap<u32, usize> = HashMap::new();
         for sub in events.iter().filter(|event| event.kind == EventKind::Sub) {
-            match self.trace.streams_of(sub.node).single().filter(|_| sub.row == sub.node) {
-                Some(stream) => {
-                    if of_stream[stream] == usize::MAX {
-                        of_stream[stream] = takings.lanes.len();
-                        takings.lanes.push(Lane { subs: Vec::new(), sums: vec![0] });
-                    }
-                    let lane = &mut takings.lanes[of_stream[stream]];
-                    lane.subs.push(*sub);
-                    lane.sums.push(lane.sums[lane.subs.len() - 1] + sub.value);
-                }
-                None => takings.others.push(*sub),
+            let streams = self.trace.streams_of(sub.node).0;
+            if streams == 0 || sub.row != sub.node {
+                takings.others.push(*sub);
+                continue;
             }
+            let lane = *of_streams.entry(streams).or_insert_with(|| {
+                takings.lanes.push(Lane { subs: Vec::new(), sums: vec![0] });
+                takings.lanes.len() - 1
+            });
+            let lane = &mut takings.lanes[lane];
+            lane.subs.push(*sub);
+            lane.sums.push(lane.sums[lane.subs.len() - 1] + sub.value);
         }
         takings
     }
 
     /// What is surely taken away between the start of the epoch and a wait.
-    fn taken(&self, takings: &Takings, starts: &[Event], epoch: usize, wait: &Event) -> i64 {
+    fn taken(&mut self, takings: &Takings, starts: &[Event], epoch: usize, wait: &Event) -> i64 {
         let from = if epoch == 0 { 0 } else { self.rank(starts[epoch - 1].node) };
         let rank = self.rank(wait.node);
+        let others = takings.others.partition_point(|sub| self.rank(sub.node) < from)
+            ..takings.others.partition_point(|sub| self.rank(sub.node) < rank);
+        self.taken_work += others.len();
+        // What is not looked at counts as there: then the wait is taken to mean less.
+        let others = if self.taken_work <= MAX_TAKEN_WORK { &takings.others[others] } else { &[] };
         let in_epoch = |sub: &Event| epoch == 0 || self.precedes(starts[epoch - 1].row, sub.node);
-        let others = takings.others.iter().filter(|sub| (from..rank).contains(&self.rank(sub.node)));
+        let others = others.iter();
         let others = others.filter(|sub| self.surely_precedes(sub.row, wait) && in_epoch(sub));
         let mut taken = others.map(|sub| sub.value).sum();
         for Lane { subs, sums } in &takings.lanes {
@@ -412,95 +470,6 @@ impl Binder<'_, '_> {
             taken += sums[end.max(first)] - sums[first];
         }
         taken
-    }
-
-    fn epoch(&self, adds: Vec<Event>, first: i64) -> Epoch {
-        let mut counts = Vec::with_capacity(adds.len() + 1);
-        counts.push(first);
-        for add in &adds {
-            counts.push(counts.last().expect("the first") + add.value);
-        }
-        let nodes = self.trace.len() as u32;
-        let stream = |add: &Event| {
-            (add.row < nodes).then(|| self.trace.streams_of(add.node)).and_then(|streams| streams.single())
-        };
-        let chain = match adds.first().map(stream) {
-            None => true,
-            Some(one) => one.is_some() && adds.iter().all(|add| stream(add) == one),
-        };
-        let mut epoch = Epoch {
-            prefixes: if chain { Vec::new() } else { vec![NONE; adds.len()] },
-            windows: Vec::new(),
-            window_of: Vec::new(),
-            adds,
-            counts,
-            chain,
-        };
-        if !chain && self.clocks.is_some() {
-            self.windows(&mut epoch);
-        }
-        epoch
-    }
-
-    /// Cuts the additions where everything before surely comes before everything after.
-    fn windows(&self, epoch: &mut Epoch) {
-        let count = epoch.adds.len();
-        // All earlier additions come before this one.
-        let mut follows_all = vec![false; count];
-        let mut lows = vec![0u32; count];
-        for at in 0..count {
-            let mut low = at;
-            let mut back = at;
-            loop {
-                if back == 0 {
-                    break;
-                }
-                back -= 1;
-                if self.linked(epoch.adds[back].row, epoch.adds[at]) {
-                    if follows_all[back] {
-                        break;
-                    }
-                } else {
-                    low = back;
-                }
-            }
-            follows_all[at] = low == at;
-            lows[at] = low as u32;
-        }
-        epoch.window_of = vec![0; count];
-        let mut end = count;
-        let mut low = count;
-        for at in (0..count).rev() {
-            low = low.min(lows[at] as usize);
-            if low == at {
-                let window = epoch.windows.len() as u32;
-                epoch.windows.push(at as u32..end as u32);
-                epoch.window_of[at..end].iter_mut().for_each(|of| *of = window);
-                end = at;
-                low = at;
-            }
-        }
-    }
-
-    /// The row that is complete when the first additions, up to one, are.
-    fn prefix(&mut self, epoch: &mut Epoch, last: usize) -> u32 {
-        if epoch.chain {
-            return epoch.adds[last].row;
-        }
-        let mut from = last;
-        while from > 0 && epoch.prefixes[from] == NONE {
-            from -= 1;
-        }
-        let base = (self.trace.len() + self.trace.transfers.len()) as u32;
-        for at in from..=last {
-            if epoch.prefixes[at] == NONE {
-                let rest = if at == 0 { NONE } else { epoch.prefixes[at - 1] };
-                let add = epoch.adds[at];
-                epoch.prefixes[at] = base + self.edges.prefixes.len() as u32;
-                self.edges.prefixes.push(Prefix { row: add.row, rest, node: add.node });
-            }
-        }
-        epoch.prefixes[last]
     }
 
     fn edge(&mut self, wait: Event, row: u32) {
@@ -518,14 +487,10 @@ impl Binder<'_, '_> {
         self.edges.list.push(Edge { node: wait.node, wait: wait.row, row });
     }
 
+    /// Binds a wait for so much of an epoch.
     fn bind(&mut self, counter: u32, epoch: &mut Epoch, wait: Event, need: i64, unknown: bool) {
         if unknown {
-            // Hopefully for all that was made before it.
-            let before = epoch.adds.partition_point(|add| self.rank(add.node) < self.rank(wait.node));
-            if self.mode.hopeful && before > 0 {
-                let row = self.prefix(epoch, before - 1);
-                self.edge(wait, row);
-            }
+            self.hope(epoch, wait);
             return;
         }
         let last = epoch.counts.partition_point(|count| *count < need);
@@ -541,86 +506,110 @@ impl Binder<'_, '_> {
             }
             return;
         }
-        let window = epoch.windows[epoch.window_of[last] as usize].clone();
-        let (first, end) = (window.start as usize, window.end as usize);
-        let base = epoch.counts[first];
-        let members: Vec<Event> =
-            epoch.adds[first..end].iter().copied().filter(|add| !self.after(wait.node, *add)).collect();
-        let rest: i64 = members.iter().map(|add| add.value).sum::<i64>() + base;
-        if members.len() <= 1 || members.len() > MAX_WINDOW || rest < need {
-            // One addition, or all of them.
-            let before = |add: &Event| self.rank(add.node) < self.rank(wait.node);
-            let sure =
-                members.len() <= 1 || rest - members.iter().map(|add| add.value).min().unwrap_or(0) < need;
-            if sure && members.len() == end - first && members.iter().all(before) {
-                let row = self.prefix(epoch, end - 1);
+        let (window, range) = self.window(epoch, last);
+        let (first, end) = (range.start, range.end);
+        if end == first + 1 {
+            // The usual case: one transfer at a time.
+            let add = epoch.adds[first];
+            if !self.after(wait.node, add) && self.rank(add.node) < self.rank(wait.node) {
+                let row = self.prefix(epoch, first);
                 self.edge(wait, row);
             } else {
-                let needed: Vec<Event> =
-                    members.iter().copied().filter(|add| rest - add.value < need && before(add)).collect();
                 self.vague.insert((wait.node, wait.row));
-                needed.iter().for_each(|add| self.edge(wait, add.row));
-                if first > 0 {
-                    let row = self.prefix(epoch, first - 1);
-                    self.edge(wait, row);
-                }
+                self.behind(epoch, first, wait);
             }
             return;
         }
-        let loss = |row: u32| -> i64 {
-            members.iter().filter(|add| self.linked(row, **add)).map(|add| add.value).sum()
-        };
-        let needed: Vec<bool> = members.iter().map(|add| rest - loss(add.row) < need).collect();
-        if needed.iter().all(|needed| *needed) && members.len() == end - first {
+        let direct = self.searched > self.max_search;
+        if direct && self.mode.hopeful {
+            self.hope(epoch, wait);
+            return;
+        }
+        if self.searched > 2 * self.max_search {
+            self.open.insert(counter);
+            self.vague.insert((wait.node, wait.row));
+            self.behind(epoch, first, wait);
+            return;
+        }
+        let members = self.members(epoch, window, wait.node);
+        let is_whole = members.count == end - first;
+        let rest = epoch.counts[first] + members.sum;
+        // One addition, or all of them.
+        let is_simple = members.count <= 1 || rest < need;
+        if direct && !is_simple {
+            self.open.insert(counter);
+        }
+        let mut before = self.known.remove(&(wait.node, wait.row)).unwrap_or_default();
+        let needed = self.needed(epoch, &members, rest - need, is_simple || direct, &mut before);
+        let is_last_before = || self.rank(epoch.adds[end - 1].node) < self.rank(wait.node);
+        if is_whole && (needed.all || is_simple) && (!is_simple || is_last_before()) {
             let row = self.prefix(epoch, end - 1);
             self.edge(wait, row);
             return;
         }
         self.vague.insert((wait.node, wait.row));
-        for (add, _) in members.iter().zip(&needed).filter(|(_, needed)| **needed) {
-            self.edge(wait, add.row);
+        if !is_simple && let Some((one, other)) = needed.spared.filter(|(one, other)| one != other) {
+            self.mixed.push((epoch.adds[one as usize].row, epoch.adds[other as usize].row, counter));
         }
+        for row in self.rows(epoch, &members, needed, wait.node) {
+            self.edge(wait, row);
+        }
+        self.behind(epoch, first, wait);
+        if !is_simple && !direct {
+            self.common(epoch, &members, wait, rest - need, &mut before);
+            self.known.insert((wait.node, wait.row), before);
+        }
+    }
+
+    /// Hopefully a wait is for all that was made before it.
+    fn hope(&mut self, epoch: &mut Epoch, wait: Event) {
+        let before = epoch.adds.partition_point(|add| self.rank(add.node) < self.rank(wait.node));
+        if self.mode.hopeful && before > 0 {
+            let row = self.prefix(epoch, before - 1);
+            self.edge(wait, row);
+        }
+    }
+
+    /// What is before the window of a wait is complete.
+    fn behind(&mut self, epoch: &mut Epoch, first: usize, wait: Event) {
         if first > 0 {
             let row = self.prefix(epoch, first - 1);
             self.edge(wait, row);
         }
-        let ambiguous = members
-            .iter()
-            .zip(&needed)
-            .filter(|(add, needed)| !**needed && add.row >= self.trace.len() as u32);
-        let ambiguous: Vec<u32> = ambiguous.map(|(add, _)| add.row).collect();
-        if let [one, .., other] = ambiguous[..] {
-            self.mixed.push((one, other, counter));
-        }
-        self.common(&members, wait, rest - need);
     }
 
     /// Edges from what so many additions come after that without it too few are left, though it is none of them.
-    fn common(&mut self, members: &[Event], wait: Event, spare: i64) {
-        let loss = |binder: &Self, row: u32| -> i64 {
-            members.iter().filter(|add| binder.linked(row, **add)).map(|add| add.value).sum()
-        };
+    fn common(&mut self, epoch: &Epoch, members: &Members, wait: Event, spare: i64, before: &mut Before) {
+        let trace = self.trace;
         let rank = self.rank(wait.node);
         let mut found = Vec::new();
-        for nodes in &self.trace.streams {
+        let mut counts = SmallVec::new();
+        for (stream, nodes) in trace.streams.iter().enumerate() {
             // The later on a stream, the less comes after it.
-            let ran = nodes.partition_point(|node| self.rank(*node) < rank);
-            let after = nodes[..ran].partition_point(|node| loss(self, *node) > spare);
+            let ran = match before.streams.get(stream) {
+                Some(count) => *count as usize,
+                None => nodes.partition_point(|node| self.rank(*node) < rank),
+            };
+            let after = first_less(&nodes[..ran], |node| self.loss(epoch, members, *node) > spare);
+            counts.push(after as u32);
             if after > 0 {
                 found.push(nodes[after - 1]);
             }
         }
-        let (nodes, transfers) = (self.trace.len() as u32, self.trace.transfers.len());
-        self.common_work += transfers * members.len();
-        if self.common_work <= MAX_COMMON_WORK {
-            for (at, (node, _)) in self.trace.transfers.iter().enumerate() {
-                let row = nodes + at as u32;
-                let is_member = members.iter().any(|add| add.row == row);
-                if self.rank(*node) < rank && !is_member && loss(self, row) > spare {
-                    found.push(row);
-                }
-            }
-        }
+        before.streams = counts;
+        let nodes = trace.len() as u32;
+        let transfers = before.transfers.take().unwrap_or_else(|| {
+            self.common_work += trace.transfers.len() * members.lanes();
+            let all = 0..trace.transfers.len() as u32;
+            if self.common_work > MAX_COMMON_WORK { Vec::new() } else { all.collect() }
+        });
+        let is_common = |at: &u32| {
+            let (node, _) = trace.transfers[*at as usize];
+            self.rank(node) < rank && self.loss(epoch, members, nodes + at) > spare
+        };
+        let transfers: Vec<u32> = transfers.into_iter().filter(is_common).collect();
+        found.extend(transfers.iter().map(|at| nodes + at));
+        before.transfers = Some(transfers);
         found.into_iter().for_each(|row| self.edge(wait, row));
     }
 }

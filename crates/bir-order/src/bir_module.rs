@@ -4,8 +4,9 @@ mod fill;
 mod say;
 
 use bir::diag::Severity;
-use bir::geometry::{Footprints, Space, Unknown, transfers};
+use bir::geometry::{Footprint, Footprints, Space, Unknown, transfers};
 use bir::ids::{FuncId, InstId, LocId, RegId};
+use bir::operands::Access;
 use bir::{Instruction, Module, OperandList};
 
 use crate::check::{Options, Outcome, Verdict, check};
@@ -247,7 +248,7 @@ fn each_access(
     footprints: &Footprints<'_>,
     inst: &Instruction,
     accumulates: bool,
-    each: &mut dyn FnMut(OperandList, usize, bir::geometry::Footprint, Effect),
+    each: &mut dyn FnMut(OperandList, usize, Footprint, Effect),
 ) {
     let axes = axes_of(footprints, inst);
     let env: &dyn bir::geometry::Env = axes.as_ref().map_or(&Unknown, |axes| axes);
@@ -260,22 +261,30 @@ fn each_access_in(
     inst: &Instruction,
     accumulates: bool,
     env: &dyn bir::geometry::Env,
-    each: &mut dyn FnMut(OperandList, usize, bir::geometry::Footprint, Effect),
+    each: &mut dyn FnMut(OperandList, usize, Footprint, Effect),
 ) {
-    let group = if accumulates { group_of(inst) } else { None };
     for access in footprints.accesses(inst, env) {
-        if matches!(access.footprint.space, Space::Register(_)) || access.footprint.is_empty() {
-            continue;
+        if matters(&access.footprint) {
+            let effect = effect_of(inst, access.access, access.footprint.space, accumulates);
+            each(access.list, access.index, access.footprint, effect);
         }
-        let mut effect =
-            Effect { reads: access.access.may_read(), writes: access.access.writes(), group: None };
-        if effect.writes && is_matmul(inst) {
-            // A module without accumulation flags does not say which matmuls accumulate.
-            effect.reads &= accumulates;
-            effect.group = group.filter(|_| access.footprint.space == Space::Psum);
-        }
-        each(access.list, access.index, access.footprint, effect);
     }
+}
+
+/// Whether an access to these bytes is one to memory.
+fn matters(footprint: &Footprint) -> bool {
+    !matches!(footprint.space, Space::Register(_)) && !footprint.is_empty()
+}
+
+/// What an instruction does to bytes of a space that it accesses.
+fn effect_of(inst: &Instruction, access: Access, space: Space, accumulates: bool) -> Effect {
+    let mut effect = Effect { reads: access.may_read(), writes: access.writes(), group: None };
+    if effect.writes && is_matmul(inst) {
+        // A module without accumulation flags does not say which matmuls accumulate.
+        effect.reads &= accumulates;
+        effect.group = if accumulates && space == Space::Psum { group_of(inst) } else { None };
+    }
+    effect
 }
 
 /// Whether an operand may move with the loops around.

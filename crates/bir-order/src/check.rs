@@ -153,6 +153,7 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
         outcome: Outcome { not_all_paths: !all_paths, ..Outcome::default() },
         unknown_resets: program.kinds().iter().any(|(_, kind)| *kind == OpKind::ResetUnknown),
         tried: false,
+        repeats: loops::some_repeat(&loops),
         walk: 0,
         waits: HashMap::new(),
         kept: None,
@@ -161,6 +162,9 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
         let path = (!loops.is_empty()).then(|| walk.clone());
         checker.straight(walk);
         let Some(path) = path else { continue };
+        if checker.repeats && loops.iter().any(|of| of.trips.is_none()) {
+            checker.once(loops::once(program, &loops, &path));
+        }
         let stuck = checker.unrolled(loops::unrolled(program, &loops, &path, None));
         // Behind a loop that never ends the others are looked at on their own.
         let outer = (0..loops.len()).filter(|at| loops[*at].depth == 0);
@@ -244,6 +248,8 @@ struct Checker<'a> {
     unknown_resets: bool,
     /// It is known already what comes of other orders.
     tried: bool,
+    /// Loops are known to run more than once: no run takes every block once.
+    repeats: bool,
     /// How many walks there were.
     walk: u32,
     /// What the first iteration says of each wait.
@@ -255,10 +261,14 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn straight(&mut self, walk: Vec<Visit>) {
         let ordered = Ordered::new(self.program, walk);
-        self.protocol(&ordered, false);
-        self.pairs(&ordered, false);
+        self.unknown();
+        // What loops that run more than once leave unordered, and whether they come to an end, shows where they do.
+        if !self.repeats {
+            self.protocol(&ordered, false);
+            self.pairs(&ordered, false);
+            groups::check(self, &ordered);
+        }
         waits::check(self, &ordered, false);
-        groups::check(self, &ordered);
         if self.options.strict {
             self.program_order(&ordered);
         }
@@ -270,12 +280,22 @@ impl Checker<'_> {
         }
     }
 
+    /// Loops whose number of runs is not known may run once.
+    fn once(&mut self, walk: Vec<Visit>) {
+        let ordered = Ordered::new(self.program, walk);
+        self.protocol(&ordered, true);
+        self.pairs(&ordered, true);
+    }
+
     /// Whether a loop never ends.
     fn unrolled(&mut self, walk: Vec<Visit>) -> bool {
         let ordered = Ordered::new(self.program, walk);
         self.protocol(&ordered, true);
         waits::check(self, &ordered, true);
         self.pairs(&ordered, true);
+        if self.repeats {
+            groups::check(self, &ordered);
+        }
         if self.options.redundant {
             self.redundant(&ordered);
         }
@@ -319,9 +339,18 @@ impl Checker<'_> {
         let Ordered { trace, run, order, .. } = ordered;
         let unknown_from = self.unknown_from(ordered).unwrap_or(NONE);
         let known = |row: u32| run.rank[ordered.node_of(row) as usize] < unknown_from;
+        let unwalked = self.unwalked(ordered);
+        if let Some((node, index, counter)) = unwalked {
+            let mut finding = plain("ORD021", Severity::Note, ordered.party(node));
+            finding.counter = Some(counter);
+            let count = Some(ordered.logs.last(counter.index()));
+            finding.wait = Some(WaitFact { index, count });
+            finding.certain = false;
+            self.say(finding);
+        }
         // A deadlock outside of loops is told once; what is behind it is not reached.
         let deadlock = self.findings.iter().any(|f| f.code == "ORD014" && f.carried.is_none());
-        if let (Some(first), false) = (run.stuck.first(), deadlock) {
+        if let (Some(first), None, false) = (run.stuck.first(), unwalked, deadlock) {
             let mut finding = plain("ORD014", Severity::Error, ordered.party(*first));
             finding.others = others(ordered, &run.stuck);
             finding.carried = in_loops
@@ -354,14 +383,38 @@ impl Checker<'_> {
         if run.stuck.is_empty() && !races && !self.unknown_resets && !self.tried {
             self.schedules(ordered, in_loops);
         }
-        if !in_loops {
-            self.unknown_waits();
-        }
-        if self.unknown_resets && !in_loops {
+    }
+
+    /// What is only known at run time.
+    fn unknown(&mut self) {
+        self.unknown_waits();
+        if self.unknown_resets {
             for (op, _) in self.program.kinds().iter().filter(|(_, kind)| *kind == OpKind::ResetUnknown) {
                 self.say(plain("ORD021", Severity::Note, Party::of(*op)));
             }
         }
+    }
+
+    /// A wait that is stuck, perhaps only because a loop that updates its counter is walked less often than it runs.
+    fn unwalked(&self, ordered: &Ordered<'_>) -> Option<(u32, u32, CounterId)> {
+        let (trace, program) = (&ordered.trace, self.program);
+        if ordered.run.stuck.is_empty() || !self.repeats {
+            return None;
+        }
+        let cut = loops::cut_short(self.loops, &trace.visits);
+        let mut updated = vec![false; program.counters as usize];
+        let blocks = self.loops.iter().zip(cut).filter(|(_, cut)| *cut).flat_map(|(of, _)| of.blocks.clone());
+        for op in blocks.flat_map(|block| program.blocks[block as usize].ops.clone()) {
+            let transfers = program.transfers_of(op).flat_map(|at| program.transfer_updates_of(at).iter());
+            for update in program.updates_of(op).iter().chain(transfers) {
+                updated[update.counter.index()] = true;
+            }
+        }
+        ordered.run.stuck.iter().find_map(|node| {
+            let mut waits = program.waits_of(trace.ops[*node as usize]).iter().enumerate();
+            let wait = waits.find(|(_, wait)| updated[wait.counter.index()]);
+            wait.map(|(at, wait)| (*node, at as u32, wait.counter))
+        })
     }
 
     /// What comes of other orders than the one in which everything goes as fast as it can.

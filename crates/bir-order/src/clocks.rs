@@ -4,6 +4,8 @@
 //! stream, the first place in it that only starts afterwards. A stream is a chain, so the answer to "does this
 //! complete before that starts" is one comparison.
 
+use smallvec::SmallVec;
+
 use crate::program::NONE;
 use crate::trace::{Run, Trace};
 
@@ -71,24 +73,48 @@ impl Rows {
     }
 }
 
-/// The transfer that comes before each one on its queue; [`NONE`] for the first.
+/// The order of the transfers of each queue.
 pub(crate) struct QueueOrder {
-    pub(crate) prev: Vec<u32>,
+    /// The transfer that comes before each one on its queue; [`NONE`] for the first.
+    prev: Vec<u32>,
+    /// By queue.
+    issues: Vec<Issues>,
 }
+
+/// The streams that start transfers of a queue together, and when they do.
+type Issues = SmallVec<[(u32, Vec<u32>); 1]>;
 
 impl QueueOrder {
     pub(crate) fn new(trace: &Trace<'_>, run: &Run) -> QueueOrder {
-        let mut last = vec![NONE; trace.program.queues as usize];
-        let mut prev = vec![NONE; trace.transfers.len()];
+        let queues = trace.program.queues as usize;
+        let mut last = vec![NONE; queues];
+        let mut order =
+            QueueOrder { prev: vec![NONE; trace.transfers.len()], issues: vec![SmallVec::new(); queues] };
         for node in &run.order {
             for transfer in trace.transfers_of(*node) {
                 let queue = trace.program.transfers[trace.transfers[transfer as usize].1 as usize].queue;
-                if queue != NONE {
-                    prev[transfer as usize] = std::mem::replace(&mut last[queue as usize], transfer);
+                if queue == NONE {
+                    continue;
                 }
+                order.prev[transfer as usize] = std::mem::replace(&mut last[queue as usize], transfer);
+                let (issues, streams) = (&mut order.issues[queue as usize], trace.streams_of(*node).0);
+                let at = issues.iter().position(|(of, _)| *of == streams).unwrap_or_else(|| {
+                    issues.push((streams, Vec::new()));
+                    issues.len() - 1
+                });
+                issues[at].1.push(run.rank[*node as usize]);
             }
         }
-        QueueOrder { prev }
+        order
+    }
+
+    /// When the first transfer of a queue is started of those that streams start from some rank on.
+    pub(crate) fn first(&self, queue: u32, mut from: impl FnMut(u32) -> u32) -> u32 {
+        let firsts = self.issues[queue as usize].iter().filter_map(|(streams, ranks)| {
+            let from = from(*streams);
+            ranks.get(ranks.partition_point(|rank| *rank < from)).copied()
+        });
+        firsts.min().unwrap_or(NONE)
     }
 }
 

@@ -72,19 +72,23 @@ fn failing(trace: &Trace<'_>, run: &Run, clocks: &Clocks, cells: &Cells) -> Hash
             let state = &mut states[*cell as usize];
             let mut fails = false;
             let mut stands = false;
-            state.retain(|entry| {
-                if entry.row == touch.row {
-                    stands |= entry.writes || !writes;
-                    return entry.writes || !writes;
-                }
-                if !writes && entry.writes {
-                    fails |= !known(entry);
-                    return true;
-                }
-                let known = known(entry);
-                fails |= (writes || entry.writes) && !known;
-                !known
-            });
+            let mut kept = 0;
+            let list = &mut state[..];
+            for at in 0..list.len() {
+                let entry = list[at];
+                let stays = if entry.row == touch.row {
+                    let covers = entry.writes || !writes;
+                    stands |= covers;
+                    covers
+                } else {
+                    let known = known(&entry);
+                    fails |= (writes || entry.writes) && !known;
+                    !known || !writes && entry.writes
+                };
+                list[kept] = entry;
+                kept += usize::from(stays);
+            }
+            state.truncate(kept);
             if !stands {
                 state.push(Entry { row: touch.row, writes });
             }
@@ -202,7 +206,7 @@ fn enumerate(
 }
 
 /// Exact overlap of sets of bytes, each two looked at once.
-struct Overlaps<'a> {
+pub(crate) struct Overlaps<'a> {
     program: &'a Program,
     visits: &'a [Visit],
     walk: Walk<'a>,
@@ -212,13 +216,15 @@ struct Overlaps<'a> {
 }
 
 impl<'a> Overlaps<'a> {
-    fn new(trace: &'a Trace<'_>, loops: &'a [Loop], seeks: bool) -> Overlaps<'a> {
+    /// `seeks`: only what is unordered is sought.
+    pub(crate) fn new(trace: &'a Trace<'_>, loops: &'a [Loop], seeks: bool) -> Overlaps<'a> {
         let walk = Walk::new(trace.program, loops, &trace.visits, seeks);
         let (program, visits) = (trace.program, &trace.visits[..]);
         Overlaps { program, visits, walk, known: HashMap::new(), moving: HashMap::new() }
     }
 
-    fn of(&mut self, trace: &Trace<'_>, one: Touch, other: Touch) -> Overlap {
+    /// Whether two accesses of the walk meet.
+    pub(crate) fn of(&mut self, trace: &Trace<'_>, one: Touch, other: Touch) -> Overlap {
         let (a, b) = (access_of(trace, one).bytes, access_of(trace, other).bytes);
         let bytes = &self.program.bytes;
         if self.program.moves.is_empty()

@@ -50,7 +50,8 @@ pub enum Explanation {
     NeverRuns(Party),
 }
 
-/// Why `first` is complete before `second` starts, or why not, in a walk that goes through loops once.
+/// Why `first` is complete before `second` starts, or why not, in a walk that goes through loops once, but for those that
+/// are known to run more often: of these the last iteration before `second` counts, or the first.
 pub fn explain(program: &Program, _options: &Options, first: Party, second: Party) -> Explanation {
     let loops = loops::loops(program);
     let (walks, _) = loops::straight(program, &loops);
@@ -63,10 +64,12 @@ pub fn explain(program: &Program, _options: &Options, first: Party, second: Part
             has(first) && has(second)
         })
         .unwrap_or_default();
+    let walk = if loops::some_repeat(&loops) { loops::once(program, &loops, &walk) } else { walk };
     let ordered = Ordered::new(program, walk);
     let trace = &ordered.trace;
     let node = |party: Party| trace.ops.iter().position(|op| *op == party.op.0).map(|node| node as u32);
     let (Some(from), Some(to)) = (node(first), node(second)) else { return Explanation::NeverRuns(second) };
+    let from = trace.ops[..to as usize].iter().rposition(|op| *op == first.op.0).map_or(from, |at| at as u32);
     for (node, party) in [(from, first), (to, second)] {
         if ordered.run.rank[node as usize] == NONE {
             return Explanation::NeverRuns(party);

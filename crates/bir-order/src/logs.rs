@@ -95,6 +95,16 @@ impl Logs {
         })
     }
 
+    /// The count of a counter at the end of the run.
+    pub(crate) fn last(&self, counter: usize) -> i64 {
+        self.iter(counter).fold(0, |count, event| match event.kind {
+            EventKind::Add => count + event.value,
+            EventKind::Sub => count - event.value,
+            EventKind::Start => event.value,
+            EventKind::Wait | EventKind::WaitUnknown => count,
+        })
+    }
+
     /// Whether the count of a counter may become smaller within an epoch, or leave what a semaphore holds.
     pub(crate) fn may_shrink(&self, counter: usize) -> bool {
         let mut sum = 0i64;

@@ -34,6 +34,9 @@ pub(crate) struct Visit {
 /// Most operations of a walk that goes through loops several times, in relation to the program.
 const MAX_GROWTH: u64 = 64;
 
+/// Most operations of the loops that are walked as often as they run, in relation to the program.
+const MAX_WHOLE: u64 = 4;
+
 /// Most different ways around branches that are walked.
 const MAX_PATHS: usize = 32;
 
@@ -88,9 +91,37 @@ pub(crate) fn straight(program: &Program, loops: &[Loop]) -> (Vec<Vec<Visit>>, b
     (walks.collect(), all)
 }
 
+/// Whether loops are known to run more than once: then no run takes every block once.
+pub(crate) fn some_repeat(loops: &[Loop]) -> bool {
+    loops.iter().any(|of| of.trips.is_some_and(|trips| trips > 1))
+}
+
+/// A walk that goes through loops once, but for those that are known to run more often.
+pub(crate) fn once(program: &Program, loops: &[Loop], path: &[Visit]) -> Vec<Visit> {
+    walk(program, loops, path, &|of| of.trips.is_some())
+}
+
 /// A walk that goes through every loop several times; fewer times when that would make the walk too long.
 /// `only`: the others but those around and inside of it are walked once.
 pub(crate) fn unrolled(program: &Program, loops: &[Loop], path: &[Visit], only: Option<usize>) -> Vec<Visit> {
+    let only = only.map(|only| loops[only].blocks.clone());
+    let around =
+        |of: &Loop| only.as_ref().is_none_or(|only| only.start < of.blocks.end && of.blocks.start < only.end);
+    walk(program, loops, path, &around)
+}
+
+/// Of each loop that a walk takes less often than it is known to run.
+pub(crate) fn cut_short(loops: &[Loop], visits: &[Visit]) -> Vec<bool> {
+    let mut walked = vec![0u64; loops.len()];
+    for (of, iteration) in visits.iter().flat_map(|visit| &visit.iterations) {
+        walked[*of as usize] = walked[*of as usize].max(u64::from(*iteration) + 1);
+    }
+    let cut = loops.iter().zip(walked).map(|(of, walked)| of.trips.is_some_and(|trips| walked < trips));
+    cut.collect()
+}
+
+/// A walk that goes several times through the loops that are meant, and once through others.
+fn walk(program: &Program, loops: &[Loop], path: &[Visit], wanted: &dyn Fn(&Loop) -> bool) -> Vec<Visit> {
     let taken: Vec<u32> = path.iter().map(|visit| visit.block).collect();
     let size = |block: u32| {
         u64::from(program.blocks[block as usize].ops.end - program.blocks[block as usize].ops.start)
@@ -107,17 +138,53 @@ pub(crate) fn unrolled(program: &Program, loops: &[Loop], path: &[Visit], only: 
     }
     copies.reverse();
     let mut visits = Vec::new();
-    let context = Unroll { program, loops, copies: &copies, taken: &taken, only, all };
+    let whole = whole(program, loops, &copies, all);
+    let context = Unroll { program, loops, copies: &copies, whole: &whole, taken: &taken, wanted, all };
     context.walk(0, 0..program.blocks.len() as u32, &mut SmallVec::new(), &mut visits);
     visits
+}
+
+/// The loops that are walked as often as they run, because that is known and not too much.
+fn whole(program: &Program, loops: &[Loop], copies: &[u32], all: u64) -> Vec<bool> {
+    let mut whole = vec![false; loops.len()];
+    let mut left = all.saturating_mul(MAX_WHOLE);
+    for (at, of) in loops.iter().enumerate() {
+        let Some(trips) = of.trips else { continue };
+        let contains = |outer: &Loop, inner: &Range<u32>| {
+            outer.blocks.start <= inner.start && inner.end <= outer.blocks.end
+        };
+        let outer = (0..at).filter(|outer| contains(&loops[*outer], &of.blocks));
+        let mut times = trips;
+        let mut is_counted = false;
+        for outer in outer {
+            is_counted |= whole[outer];
+            let walked = u64::from(copies[loops[outer].depth as usize]);
+            times = times.saturating_mul(loops[outer].trips.filter(|_| whole[outer]).unwrap_or(walked));
+        }
+        let size = of.blocks.clone().map(|block| {
+            let inner = loops[at + 1..].iter().filter(|inner| {
+                contains(of, &inner.blocks) && inner.blocks.contains(&block) && inner.blocks != of.blocks
+            });
+            let inner = inner.map(|inner| inner.trips.unwrap_or(copies[inner.depth as usize].into()));
+            let block = &program.blocks[block as usize].ops;
+            inner.fold(u64::from(block.end - block.start), u64::saturating_mul)
+        });
+        let size = size.fold(0, u64::saturating_add).saturating_mul(times);
+        if is_counted || size <= left {
+            whole[at] = true;
+            left -= if is_counted { 0 } else { size };
+        }
+    }
+    whole
 }
 
 struct Unroll<'a> {
     program: &'a Program,
     loops: &'a [Loop],
     copies: &'a [u32],
+    whole: &'a [bool],
     taken: &'a [u32],
-    only: Option<usize>,
+    wanted: &'a dyn Fn(&Loop) -> bool,
     /// Operations of the program, and some more of a small one.
     all: u64,
 }
@@ -150,15 +217,15 @@ impl Unroll<'_> {
                 .filter(|inner| inner.blocks.start == at && inner.blocks.end <= blocks.end)
             {
                 Some(inner) => {
-                    let wanted = self.only.is_none_or(|only| {
-                        let only = &self.loops[only].blocks;
-                        only.start < inner.blocks.end && inner.blocks.start < only.end
-                    });
+                    let wanted = (self.wanted)(inner);
                     let copies = if wanted { self.copies[inner.depth as usize] } else { 1 };
                     // As far as what moves comes around, as long as that is not too much.
                     let further =
                         if wanted && self.fits(inner) { copies.max(inner.reach + 1) } else { copies };
-                    let copies = inner.trips.map_or(copies, |trips| trips.min(further.into()) as u32);
+                    let copies = match inner.trips {
+                        Some(trips) if wanted && self.whole[next] => trips as u32,
+                        trips => trips.map_or(copies, |trips| trips.min(further.into()) as u32),
+                    };
                     for iteration in 0..copies {
                         iterations.push((next as u32, iteration));
                         self.walk(next + 1, inner.blocks.clone(), iterations, visits);

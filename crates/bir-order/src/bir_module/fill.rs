@@ -16,7 +16,7 @@ use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 pub(super) use calls::roots;
-use touches::{Around, MAX_ALL_PARTS, SpaceKey, common};
+use touches::{Around, MAX_ALL_PARTS, Place, SpaceKey, StaticOperand, common, is_stepped};
 
 use super::{BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
 use crate::finding::Party;
@@ -103,6 +103,7 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
             pending: Vec::new(),
             around: Vec::new(),
             parts_left: MAX_ALL_PARTS,
+            places: HashMap::new(),
             joint: Vec::new(),
             open: None,
             waits: Vec::new(),
@@ -150,6 +151,8 @@ struct Filler<'a, 'm> {
     /// The loops around, outermost first, as long as it is known how often each runs.
     around: Vec<Around>,
     parts_left: usize,
+    /// What static operands touch.
+    places: HashMap<StaticOperand<'m>, Place>,
     /// Counts of instructions of all engines.
     joint: Vec<(CounterId, OpId)>,
     open: Option<BlockId>,
@@ -661,15 +664,16 @@ impl<'m> Filler<'_, 'm> {
     }
 
     fn stepped(&mut self, inst: InstId, op: OpId, transfer: Option<TransferId>) {
+        if !self.may_step(inst) {
+            return;
+        }
         let module = self.module;
         // Accesses of descriptors before this one are counted already, this one's included.
         let counted = self.accesses.len() as u32;
         let mut hits: SmallVec<[(u32, String); 1]> = SmallVec::new();
         let mut at = 0;
         each_access(self.footprints, &module[inst], false, &mut |list, index, footprint, _| {
-            let mask = footprint.partitions().0;
-            let run = mask >> mask.trailing_zeros().min(127);
-            if footprint.space.is_on_chip() && mask != 0 && run.count_ones() != run.trailing_ones() {
+            if is_stepped(&footprint) {
                 let what = if list == OperandList::Outs { "writes" } else { "reads" };
                 hits.push((at, format!("{what} stepped partitions: {}[{index}] is {footprint}", list.key())));
             }

@@ -522,6 +522,9 @@ impl BirProgram<'_> {
             "ORD021" if finding.carried.is_some() => format!(
                 "{one} waits for {wait} in a loop that makes the count smaller each time: after so many iterations it waits for ever"
             ),
+            "ORD021" if finding.wait.is_some_and(|wait| wait.count.is_some()) => format!(
+                "{one} waits for {wait}, which a loop may bring that runs more often than it was followed"
+            ),
             "ORD021" if finding.wait.is_some() => format!(
                 "what count of {counter} {one} waits for, and whether it ever comes, is not known before the program runs"
             ),

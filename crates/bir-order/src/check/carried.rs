@@ -2,13 +2,15 @@
 //! (spec: ordering 11.6, 14.6; ORD011).
 
 use bir::diag::Severity;
+use bir::geometry::lattice::Overlap;
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::{Checker, Known, Ordered, PairKey, plain};
 use crate::clocks::Clocks;
-use crate::conflicts::{Touch, access_of, touches_of};
+use crate::conflicts::{Overlaps, Touch, access_of, touches_of};
 use crate::finding::{Carried, Finding, Hazard, Tag};
+use crate::loops::Visit;
 use crate::program::BlockId;
 
 pub(super) fn check(checker: &mut Checker<'_>, mut ordered: Ordered<'_>) {
@@ -69,9 +71,15 @@ struct Flow {
 /// is covered piece by piece, so several writes together cover too.
 fn flows(checker: &Checker<'_>, ordered: &Ordered<'_>) -> Vec<Flow> {
     let trace = &ordered.trace;
+    let mut overlaps = Overlaps::new(trace, checker.loops, false);
+    // Whether a set of bytes that moves is in the same place.
+    let is_same = |touch: Touch, id: usize, visit: &Visit| {
+        access_of(trace, touch).bytes.index() == id && trace.visit(touch.node).iterations == visit.iterations
+    };
+    let moves = |id: usize| checker.program.bytes[id].moves.is_some();
     let mut reaching: Vec<SmallVec<[Touch; 1]>> = vec![SmallVec::new(); checker.cells.count];
     let mut found: HashMap<(u32, u32), Flow> = HashMap::new();
-    for (at, visit) in trace.visits.iter().enumerate() {
+    for (at, visit) in trace.visits.iter().enumerate().filter(|(_, visit)| !visit.iterations.is_empty()) {
         for node in trace.nodes_of(at) {
             if ordered.run.rank[node as usize] == crate::program::NONE {
                 continue;
@@ -79,8 +87,13 @@ fn flows(checker: &Checker<'_>, ordered: &Ordered<'_>) -> Vec<Flow> {
             let mut writes: SmallVec<[(Touch, u32, bool); 4]> = SmallVec::new();
             touches_of(trace, node, |touch, access| {
                 let id = access.bytes.index();
-                if access.effect.reads && !visit.iterations.is_empty() {
-                    for writer in checker.cells.of(id).iter().flat_map(|cell| &reaching[*cell as usize]) {
+                if access.effect.reads {
+                    // What moves may be written and read in one iteration: then nothing else reaches the read.
+                    let cells = checker.cells.of(id);
+                    let first = cells.first().map_or(&[][..], |cell| &reaching[*cell as usize]);
+                    let is_covered = moves(id) && first.iter().any(|writer| is_same(*writer, id, visit));
+                    let cells = if is_covered { &[] } else { cells };
+                    for writer in cells.iter().flat_map(|cell| &reaching[*cell as usize]) {
                         let from = trace.visit(writer.node);
                         let Some((block, 1)) = checker.carried(from, visit) else { continue };
                         // Once for each pair of operations.
@@ -88,18 +101,15 @@ fn flows(checker: &Checker<'_>, ordered: &Ordered<'_>) -> Vec<Flow> {
                         if found.contains_key(&key) {
                             continue;
                         }
-                        let bytes =
-                            |touch: Touch| &checker.program.bytes[access_of(trace, touch).bytes.index()];
-                        if bytes(*writer).overlap(bytes(touch)) != bir::geometry::lattice::Overlap::Yes {
+                        if overlaps.of(trace, *writer, touch) != Overlap::Yes {
                             continue;
                         }
                         let in_loop = visit.iterations.iter().map(|(of, _)| *of);
                         let in_loop = in_loop
                             .filter(|of| checker.loops[*of as usize].blocks.start == block.0)
                             .find(|of| {
-                                let iteration = |v: &crate::loops::Visit| {
-                                    v.iterations.iter().find(|(l, _)| l == of).map(|(_, i)| *i)
-                                };
+                                let iteration =
+                                    |v: &Visit| v.iterations.iter().find(|(l, _)| l == of).map(|(_, i)| *i);
                                 iteration(from) != iteration(visit)
                             });
                         let Some(in_loop) = in_loop else { continue };
@@ -115,7 +125,11 @@ fn flows(checker: &Checker<'_>, ordered: &Ordered<'_>) -> Vec<Flow> {
                     let state = &mut reaching[*cell as usize];
                     if tight {
                         state.retain(|other| other.node == touch.node);
-                    } else if state.len() >= 64 {
+                    } else if moves(id as usize) {
+                        state
+                            .retain(|other| other.node == touch.node || !is_same(*other, id as usize, visit));
+                    }
+                    if state.len() >= 64 {
                         state.remove(0);
                     }
                     state.push(touch);

@@ -103,7 +103,8 @@ impl Checker<'_> {
         }
         let by_queue = ordered.under(Mode { queues: true, hopeful: false });
         let has_unknown = self.program.waits.iter().any(|wait| wait.need == Need::Unknown);
-        let hopeful = has_unknown.then(|| ordered.under(Mode { queues: false, hopeful: true }));
+        let is_open = has_unknown || !order.open.is_empty();
+        let hopeful = is_open.then(|| ordered.under(Mode { queues: false, hopeful: true }));
         let unknown_from = self.unknown_from(ordered);
         // A wait that only holds in the first iteration leaves pairs behind the loop unordered too: that is told of
         // the wait.
@@ -246,8 +247,9 @@ impl Checker<'_> {
         let spread = distance.is_some_and(|(_, distance)| distance > 0);
         for kind in Hazard::between(a.effect, b.effect) {
             let plain_key = PairKey::new(kind, first, second, None);
-            // Of what moves nothing is told without loops: then the first iteration is told here.
-            let distance = distance.filter(|_| !(in_first && (moves(a) || moves(b))));
+            // Of what moves, and of loops that run more than once, nothing is told without loops: then the first iteration
+            // is told here.
+            let distance = distance.filter(|_| !(in_first && (self.repeats || moves(a) || moves(b))));
             let key = PairKey::new(kind, first, second, distance.map(|(block, d)| (block.0, d)));
             let code = match () {
                 () if same_value => "ORD024",

@@ -9,6 +9,9 @@ use crate::finding::{Carried, Party, Tag, WaitFact};
 use crate::logs::Counts;
 use crate::program::{BlockId, Change, NONE, Need, OpKind, Wait};
 
+/// Most instances of names that are looked at in a walk; past that a wait means the last one.
+const MAX_INSTANCES: usize = 50_000_000;
+
 /// What the first run of a wait says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum WaitState {
@@ -22,49 +25,56 @@ pub(super) enum WaitState {
     Carried,
 }
 
-/// Where each name stands in a walk: rows in order.
+/// Where each name stands in a walk: rows in order, by name.
 struct Places {
-    first: Vec<u32>,
-    next: Vec<u32>,
+    starts: Vec<u32>,
+    rows: Vec<u32>,
 }
 
 impl Places {
     fn new(ordered: &Ordered<'_>) -> Places {
-        let trace = &ordered.trace;
-        let program = trace.program;
-        let rows = trace.len() + trace.transfers.len();
-        let mut places = Places { first: vec![NONE; program.names as usize], next: vec![NONE; rows] };
-        for node in (0..trace.len() as u32).rev() {
-            for transfer in trace.transfers_of(node).rev() {
-                let of = trace.transfers[transfer as usize].1;
-                places.put(program.transfers[of as usize].name, trace.len() as u32 + transfer);
-            }
-            // An operation whose transfer has its name completes with the transfer.
-            let name = program.ops[trace.ops[node as usize] as usize].name;
-            let is_transfer = name != NONE
-                && trace.transfers_of(node).any(|transfer| {
-                    program.transfers[trace.transfers[transfer as usize].1 as usize].name == name
-                });
-            if !is_transfer {
-                places.put(name, node);
-            }
+        let names = ordered.trace.program.names as usize;
+        let mut starts = vec![0u32; names + 1];
+        each_place(ordered, |name, _| starts[name as usize + 1] += 1);
+        for name in 0..names {
+            starts[name + 1] += starts[name];
         }
-        places
+        let mut next = starts.clone();
+        let mut rows = vec![NONE; starts[names] as usize];
+        each_place(ordered, |name, row| {
+            rows[next[name as usize] as usize] = row;
+            next[name as usize] += 1;
+        });
+        Places { starts, rows }
     }
 
-    fn put(&mut self, name: u32, row: u32) {
+    fn of(&self, name: u32) -> &[u32] {
+        match self.starts.get(name as usize..name as usize + 2) {
+            Some(ends) => &self.rows[ends[0] as usize..ends[1] as usize],
+            None => &[],
+        }
+    }
+}
+
+/// Calls `each` with the names of a walk and their rows, in order.
+fn each_place(ordered: &Ordered<'_>, mut each: impl FnMut(u32, u32)) {
+    let trace = &ordered.trace;
+    let program = trace.program;
+    let mut place = |name: u32, row: u32| {
         if name != NONE {
-            self.next[row as usize] = std::mem::replace(&mut self.first[name as usize], row);
+            each(name, row);
         }
-    }
-
-    fn of(&self, name: u32) -> impl Iterator<Item = u32> + '_ {
-        let mut at = self.first.get(name as usize).copied().unwrap_or(NONE);
-        std::iter::from_fn(move || {
-            let row = (at != NONE).then_some(at)?;
-            at = self.next[row as usize];
-            Some(row)
-        })
+    };
+    let name_of = |transfer: u32| program.transfers[trace.transfers[transfer as usize].1 as usize].name;
+    for node in 0..trace.len() as u32 {
+        // An operation whose transfer has its name completes with the transfer.
+        let name = program.ops[trace.ops[node as usize] as usize].name;
+        if !trace.transfers_of(node).any(|transfer| name_of(transfer) == name) {
+            place(name, node);
+        }
+        for transfer in trace.transfers_of(node) {
+            place(name_of(transfer), trace.len() as u32 + transfer);
+        }
     }
 }
 
@@ -74,6 +84,7 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
     let places = Places::new(ordered);
     let by_node = ByNode::new(trace.len(), &order.edges.list);
     let mut counts: HashMap<u32, Counts> = HashMap::new();
+    let mut left = MAX_INSTANCES;
     let unknown_from = checker.unknown_from(ordered).unwrap_or(NONE);
     let updated = if in_loops { Vec::new() } else { updated_counters(program) };
     for node in 0..trace.len() as u32 {
@@ -104,8 +115,8 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
                     Some(prefix) => order.edges.prefixes[prefix].row,
                     None => row,
                 });
-            let mut instances = places.of(from.0);
-            let Some(only) = instances.next() else {
+            let instances = places.of(from.0);
+            let Some(&only) = instances.first() else {
                 if !in_loops {
                     let mut finding = plain("ORD019", Severity::Warning, Party::of(program.first_clone(op)));
                     finding.wait = Some(WaitFact { index: at, count: None });
@@ -114,7 +125,7 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
                 }
                 continue;
             };
-            let is_only = instances.next().is_none();
+            let is_only = instances.len() == 1;
             if is_only && ends == Some(only) && ordered.node_of(only) < node {
                 continue;
             }
@@ -123,9 +134,16 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
                 let of = counts.entry(counter).or_insert_with(|| Counts::new(logs, counter as usize));
                 of.after(row)
             };
-            let (row, later) = producer(ordered, &places, node, &wait, threshold, &mut count_of);
+            let (row, later) = producer(ordered, &places, node, &wait, threshold, (&mut count_of, &mut left));
             let fact = WaitFact { index: at, count: count_of(row) };
             let complete = run.rank[ordered.node_of(row) as usize] != NONE && ordered.precedes(row, node);
+            if !complete && order.open.contains(&wait.counter.0) {
+                let mut finding = plain("ORD021", Severity::Note, Party::of(program.first_clone(op)));
+                finding.counter = Some(wait.counter);
+                finding.certain = false;
+                checker.say(finding);
+                continue;
+            }
             note(
                 checker,
                 ordered,
@@ -188,6 +206,10 @@ fn note(
         Some(WaitState::Later(_)) if complete => {
             checker.waits.insert(key, WaitState::Carried);
         }
+        // Behind a loop that runs more than once.
+        None if !complete && place.is_none() && checker.repeats => {
+            checker.waits.insert(key, WaitState::Early(fact));
+        }
         None if !complete => {
             let grows = place.is_some_and(|(block, _)| !resets_in(checker, block, wait));
             let code = if grows { "ORD008" } else { "ORD009" };
@@ -228,21 +250,25 @@ fn producer(
     node: u32,
     wait: &Wait,
     threshold: i64,
-    count_of: &mut dyn FnMut(u32) -> Option<i64>,
+    (count_of, left): (&mut dyn FnMut(u32) -> Option<i64>, &mut usize),
 ) -> (u32, bool) {
     let trace = &ordered.trace;
     let name = wait.from.map_or(NONE, |from| from.0);
-    let earlier: Vec<u32> = places.of(name).filter(|row| ordered.node_of(*row) < node).collect();
+    let all = places.of(name);
+    let before = |node: u32| all.partition_point(|row| ordered.node_of(*row) < node);
+    let earlier = &all[..before(node)];
     let Some(last) = earlier.last() else {
-        return (places.of(name).next().expect("the name stands somewhere"), true);
+        return (all[0], true);
     };
-    let visit = |row: u32| trace.visit(ordered.node_of(row)) as *const _;
     // Those of the own run of the block, else of the nearest one before.
-    let own = trace.visit(node) as *const _;
-    let wanted = if earlier.iter().any(|row| visit(*row) == own) { own } else { visit(*last) };
-    let mut nearest = earlier.iter().copied().filter(|row| visit(*row) == wanted);
-    let reached = nearest.clone().find(|row| count_of(*row).is_some_and(|count| count >= threshold));
-    (reached.unwrap_or_else(|| nearest.next_back().expect("there is one")), false)
+    let start_of = |visit: usize| before(trace.nodes_of(visit).start);
+    let own = start_of(trace.visit_at(node));
+    let first = if own < earlier.len() { own } else { start_of(trace.visit_at(ordered.node_of(*last))) };
+    let nearest = &earlier[first..];
+    let mut reaches = |row: u32| count_of(row).is_some_and(|count| count >= threshold);
+    let at = nearest.iter().take(*left).position(|row| reaches(*row));
+    *left -= at.map_or(nearest.len().min(*left), |at| at + 1);
+    (at.map_or(*last, |at| nearest[at]), false)
 }
 
 /// Counters that anything updates.

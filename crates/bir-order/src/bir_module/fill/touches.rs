@@ -1,17 +1,19 @@
 //! What an instruction touches: its memories, and which part of them in each iteration of the loops around.
 
-use bir::enums::{MemoryAddressSpace, TensorKind};
+use bir::access::AccessPattern;
+use bir::enums::{Dtype, MemoryAddressSpace, TensorKind};
 use bir::expr::{Expr, Exprs};
-use bir::geometry::{Footprint, Progression, Space};
+use bir::geometry::{Footprint, Progression, Space, Unknown};
 use bir::ids::{ExprId, Id, InstId, LocId};
+use bir::operands::access_of;
 use bir::records::MemoryLocationSet;
 use bir::{Argument, Module, Op, Sym};
 use hashbrown::HashSet;
 use smallvec::SmallVec;
 
 use super::Filler;
-use crate::bir_module::{each_access, each_access_in, moves};
-use crate::program::{Access, BlockId, Bytes, SpaceId};
+use crate::bir_module::{each_access, each_access_in, effect_of, matters, moves};
+use crate::program::{Access, BlockId, Bytes, BytesId, SpaceId};
 
 /// Most iterations of the loops around an access that are told apart, and most parts of a program.
 const MAX_PARTS: usize = 4096;
@@ -48,9 +50,74 @@ pub(super) fn common(modules: &[&Module]) -> HashSet<String> {
     several
 }
 
-impl Filler<'_, '_> {
+/// A static operand: where, in which pattern, of what. Buffers are used again and again.
+pub(super) type StaticOperand<'m> = (LocId, i64, Option<Dtype>, Option<&'m AccessPattern>);
+
+/// What a static operand touches.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// None when it is nothing.
+    bytes: Option<BytesId>,
+    space: Space,
+    /// Its partitions are not one run.
+    is_stepped: bool,
+}
+
+impl<'m> Filler<'_, 'm> {
     /// Adds the accesses of an instruction to memory.
     pub(super) fn touch(&mut self, inst: InstId) {
+        let module = self.module;
+        let of = &module[inst];
+        if moves(of) {
+            self.touch_moving(inst);
+            return;
+        }
+        let accumulates = self.filled.accumulates;
+        for (list, index, argument) in of.operands() {
+            let access = access_of(of, list, index);
+            if let Some(place) = self.place(argument) {
+                let effect = effect_of(of, access, place.space, accumulates);
+                self.accesses.extend(place.bytes.map(|bytes| Access { bytes, effect }));
+                continue;
+            }
+            for footprint in self.footprints.operand(argument, &Unknown).into_iter().filter(matters) {
+                let effect = effect_of(of, access, footprint.space, accumulates);
+                let bytes = self.bytes(footprint);
+                let bytes = self.filled.program.bytes(bytes);
+                self.accesses.push(Access { bytes, effect });
+            }
+        }
+    }
+
+    /// What a static operand touches; `None` for other operands.
+    fn place(&mut self, argument: &'m Argument) -> Option<Place> {
+        let Argument::PhysicalAp(arg) = argument else { return None };
+        let loc = arg.memref?.id()?;
+        let offset = i64::try_from(arg.offset).ok()?;
+        let key = (loc, offset, arg.dtype, arg.ap.as_ref());
+        if arg.dynamic_ap_info.is_some() {
+            return None;
+        }
+        if let Some(place) = self.places.get(&key) {
+            return Some(*place);
+        }
+        let [footprint] = self.footprints.operand(argument, &Unknown).into_inner().ok()?;
+        let (space, is_stepped) = (footprint.space, is_stepped(&footprint));
+        let bytes = matters(&footprint).then(|| self.bytes(footprint));
+        let bytes = bytes.map(|bytes| self.filled.program.bytes(bytes));
+        let place = Place { bytes, space, is_stepped };
+        self.places.insert(key, place);
+        Some(place)
+    }
+
+    /// Whether an operand may touch partitions that are not one run: false only where that is known.
+    pub(super) fn may_step(&mut self, inst: InstId) -> bool {
+        let mut operands = self.module[inst].operands();
+        operands.any(|(_, _, argument)| self.place(argument).is_none_or(|place| place.is_stepped))
+    }
+
+    /// The accesses of an instruction that moves with loops.
+    fn touch_moving(&mut self, inst: InstId) {
         let module = self.module;
         let mut found: SmallVec<[(Footprint, crate::program::Effect); 4]> = SmallVec::new();
         each_access(
@@ -61,8 +128,7 @@ impl Filler<'_, '_> {
                 found.push((footprint, effect));
             },
         );
-        let moves = moves(&module[inst]);
-        let around = if moves { self.moving_with(inst) } else { Vec::new() };
+        let around = self.moving_with(inst);
         let mut parts = self.parts(inst, &around, found.len()).into_iter();
         for (footprint, effect) in found {
             let mut bytes = self.bytes(footprint);
@@ -190,6 +256,13 @@ impl Filler<'_, '_> {
         }
         outer
     }
+}
+
+/// Whether the partitions of an access are not one run. spec: ordering 16, T10
+pub(super) fn is_stepped(footprint: &Footprint) -> bool {
+    let mask = footprint.partitions().0;
+    let run = mask >> mask.trailing_zeros().min(127);
+    footprint.space.is_on_chip() && mask != 0 && run.count_ones() != run.trailing_ones()
 }
 
 /// The axes in an expression.
