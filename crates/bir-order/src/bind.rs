@@ -525,7 +525,7 @@ impl Binder<'_, '_> {
             self.hope(epoch, wait);
             return;
         }
-        if self.searched > 2 * self.max_search {
+        if self.searched > self.max_search.saturating_mul(2) {
             self.open.insert(counter);
             self.vague.insert((wait.node, wait.row));
             self.behind(epoch, first, wait);

@@ -17,7 +17,7 @@ use crate::Program;
 use crate::access::{Effect, Space, Touch};
 use crate::flow::{Action, Change, Counter, Flow, Need, Spot, Step, flow};
 
-pub use say::{Line, Place, WaitLine};
+pub use say::{Line, Place};
 
 /// More cores than this have more streams than the engine takes.
 pub const MAX_CORES: usize = ord::MAX_STREAMS / 5;

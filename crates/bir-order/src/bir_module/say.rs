@@ -5,60 +5,18 @@ use std::ops::Range;
 use bir::diag::{Diagnostic, DisplayNames, NamedOperand, NamedPlace, Place, Severity, StorageRef};
 use bir::geometry::Space;
 use bir::{Module, OpenEnum};
-use serde::Serialize;
 
 use super::{BirProgram, Checked, Local};
 use crate::check::{ClassedPair, RedundantWait};
 use crate::finding::{Finding, Hazard, Party, Repair, Tag};
+use crate::line::WaitLine;
 use crate::program::{Need, Wait};
 
 /// Most steps that are told of an order that comes to a deadlock, the last ones.
 const MAX_TURNS: usize = 6;
 
-/// A finding with names. Fields are the keys of the JSON lines.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Line {
-    /// `ORD001` to `ORD027`.
-    pub code: &'static str,
-    /// How bad it is.
-    pub severity: Severity,
-    /// `RAW`, `WAR` or `WAW`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<&'static str>,
-    /// The first access, the waiter, or what it is about.
-    pub first: NamedPlace,
-    /// The other one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub second: Option<NamedPlace>,
-    /// The memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub space: Option<String>,
-    /// Partitions, half open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub partitions: Option<[u32; 2]>,
-    /// Bytes, half open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<[i64; 2]>,
-    /// Whether it is sure.
-    pub certain: bool,
-    /// The wait that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wait: Option<WaitLine>,
-    /// The first block of the loop.
-    #[serde(rename = "loop", skip_serializing_if = "Option::is_none")]
-    pub in_loop: Option<String>,
-    /// Iterations between the two.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub distance: Option<u32>,
-    /// How the pair is ordered.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag: Option<&'static str>,
-    /// What is wrong.
-    pub message: String,
-    /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub help: Option<String>,
-}
+/// A finding with the names of a module.
+pub type Line = crate::line::Line<NamedPlace>;
 
 /// A finding that has no words yet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,21 +32,6 @@ pub struct Told {
 enum What {
     Finding(u32),
     Local(u32),
-}
-
-/// A wait.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct WaitLine {
-    /// Who is said to bring the count.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Number of the semaphore or event.
-    pub id: u32,
-    /// The count that it waits for.
-    pub value: i64,
-    /// The count that its producer brings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<i64>,
 }
 
 /// A finding in both forms.
@@ -146,7 +89,7 @@ impl Checked<'_> {
             second: Some(self.program.place(pair.second, names)),
             tag: Some(tag),
             certain: pair.tag.is_some(),
-            ..bare(
+            ..Line::new(
                 "pair",
                 Severity::Note,
                 self.program.place(pair.first, names),
@@ -169,30 +112,10 @@ impl Checked<'_> {
         let line = Line {
             wait: Some(program.wait_line(party, redundant.wait, None, names)),
             help: Some("leave the wait out: each one can stall the engine".into()),
-            ..bare("redundant", Severity::Note, place, message.clone())
+            ..Line::new("redundant", Severity::Note, place, message.clone())
         };
         let diagnostic = Diagnostic::note("redundant", program.diag_place(party), message);
         Said { line, diagnostic, at: (program.position(party), None) }
-    }
-}
-
-fn bare(code: &'static str, severity: Severity, first: NamedPlace, message: String) -> Line {
-    Line {
-        code,
-        severity,
-        kind: None,
-        first,
-        second: None,
-        space: None,
-        partitions: None,
-        bytes: None,
-        certain: true,
-        wait: None,
-        in_loop: None,
-        distance: None,
-        tag: None,
-        message,
-        help: None,
     }
 }
 
@@ -389,7 +312,7 @@ impl BirProgram<'_> {
     fn say(&self, finding: &Finding, names: &[DisplayNames]) -> Said {
         let (message, help) = self.message(finding, names);
         let first = self.place(finding.first, names);
-        let mut line = bare(finding.code, finding.severity, first, message.clone());
+        let mut line = Line::new(finding.code, finding.severity, first, message.clone());
         line.kind = finding.kind.map(Hazard::name);
         line.second = finding.second.map(|second| self.place(second, names));
         line.certain = finding.certain;
@@ -431,7 +354,7 @@ impl BirProgram<'_> {
     fn say_local(&self, local: &Local, names: &[DisplayNames]) -> Said {
         let place = self.place(local.party, names);
         let message = format!("{}: {}", self.who(local.party, names), local.detail);
-        let mut line = bare(local.code, local.severity, place, message.clone());
+        let mut line = Line::new(local.code, local.severity, place, message.clone());
         let mut diagnostic =
             Diagnostic::new(local.severity, local.code, self.diag_place(local.party), message);
         if let Some(other) = local.other {

@@ -2,7 +2,7 @@
 
 use bir::diag::Severity;
 use bir_order::program::{self as ord, Need};
-use bir_order::{ClassedPair, Finding, Hazard, Party, RedundantWait, Repair, Tag};
+use bir_order::{ClassedPair, Finding, Hazard, Party, RedundantWait, Repair, Tag, WaitLine};
 use serde::Serialize;
 use tpb_isa::{StreamWord, WORD_BYTES, Word};
 
@@ -53,74 +53,8 @@ pub struct Operand {
     pub role: &'static str,
 }
 
-/// A finding with names. Fields are the keys of the JSON lines.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Line {
-    /// `ORD001` to `ORD027`.
-    pub code: &'static str,
-    /// How bad it is.
-    pub severity: Severity,
-    /// `RAW`, `WAR` or `WAW`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<&'static str>,
-    /// The first access, the waiter, or what it is about.
-    pub first: Place,
-    /// The other one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub second: Option<Place>,
-    /// The memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub space: Option<String>,
-    /// Partitions, half open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub partitions: Option<[u32; 2]>,
-    /// Bytes, half open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<[i64; 2]>,
-    /// Whether it is sure.
-    pub certain: bool,
-    /// The wait that it is about.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wait: Option<WaitLine>,
-    /// How the pair is ordered.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tag: Option<&'static str>,
-    /// What is wrong.
-    pub message: String,
-    /// What to do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub help: Option<String>,
-}
-
-/// A wait.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct WaitLine {
-    /// Number of the semaphore or event.
-    pub id: u32,
-    /// The count that it waits for.
-    pub value: i64,
-    /// The count that its producer brings.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<i64>,
-}
-
-fn bare(code: &'static str, severity: Severity, first: Place, message: String) -> Line {
-    Line {
-        code,
-        severity,
-        kind: None,
-        first,
-        second: None,
-        space: None,
-        partitions: None,
-        bytes: None,
-        certain: true,
-        wait: None,
-        tag: None,
-        message,
-        help: None,
-    }
-}
+/// A finding with the names of words.
+pub type Line = bir_order::Line<Place>;
 
 impl Checked<'_> {
     /// All findings with names, in the order of the program; what is not known about words comes last, as `ORD003`.
@@ -128,7 +62,7 @@ impl Checked<'_> {
         let mut lines: Vec<Line> = self.outcome.findings.iter().map(|finding| self.say(finding)).collect();
         for (spot, reason) in &self.unknown {
             let message = format!("{}: {reason}", self.spot_text(*spot));
-            let line = bare("ORD003", Severity::Warning, self.place_of(*spot), message);
+            let line = Line::new("ORD003", Severity::Warning, self.place_of(*spot), message);
             lines.push(Line { certain: false, ..line });
         }
         lines
@@ -143,7 +77,7 @@ impl Checked<'_> {
             second: Some(self.place(pair.second)),
             tag: Some(tag),
             certain: pair.tag.is_some(),
-            ..bare("pair", Severity::Note, self.place(pair.first), message)
+            ..Line::new("pair", Severity::Note, self.place(pair.first), message)
         }
     }
 
@@ -159,7 +93,7 @@ impl Checked<'_> {
         Line {
             wait: Some(self.wait_line(&wait, None)),
             help: Some("leave the wait out: each one can stall the engine".into()),
-            ..bare("redundant", Severity::Note, self.place(party), message)
+            ..Line::new("redundant", Severity::Note, self.place(party), message)
         }
     }
 
@@ -287,7 +221,7 @@ impl Checked<'_> {
             Need::Take => 1,
             Need::Unknown => 0,
         };
-        WaitLine { id: self.counters[wait.counter.index()].id, value, count }
+        WaitLine { from: None, id: self.counters[wait.counter.index()].id, value, count }
     }
 
     fn space_text(&self, space: ord::SpaceId) -> String {
@@ -371,7 +305,7 @@ impl Checked<'_> {
 
     fn say(&self, finding: &Finding) -> Line {
         let (message, help) = self.message(finding);
-        let mut line = bare(finding.code, finding.severity, self.place(finding.first), message);
+        let mut line = Line::new(finding.code, finding.severity, self.place(finding.first), message);
         line.kind = finding.kind.map(Hazard::name);
         line.second = finding.second.map(|second| self.place(second));
         line.certain = finding.certain;
