@@ -59,12 +59,8 @@ pub(super) struct Templates {
 struct Branch {
     start: u32,
     length: u32,
-    /// The last eight bytes of the text, which tell branches apart that begin alike; 0 when it is shorter.
-    tail: [u8; TAIL],
     then: Then,
 }
-
-const TAIL: usize = 8;
 
 #[derive(Clone, Copy)]
 enum Then {
@@ -90,13 +86,8 @@ impl Templates {
     fn next(&mut self, node: u32, rest: &[u8]) -> Option<Branch> {
         let branches = &mut self.nodes[node as usize];
         let all = &self.text;
-        let is_next = |branch: &Branch| {
-            let Some(rest) = rest.get(..branch.length as usize) else { return false };
-            if rest.last_chunk().is_some_and(|tail| *tail != branch.tail) {
-                return false;
-            }
-            rest == &all[branch.start as usize..][..branch.length as usize]
-        };
+        let is_next =
+            |branch: &Branch| rest.starts_with(&all[branch.start as usize..][..branch.length as usize]);
         let at = branches.iter().position(is_next)?;
         let branch = branches[at];
         if at > 0 {
@@ -145,8 +136,7 @@ impl Templates {
 
     /// Adds a branch, in place of the one that was taken least when there are many.
     fn add(&mut self, node: u32, text: &[u8], then: Then) {
-        let tail = text.last_chunk().copied().unwrap_or_default();
-        let branch = Branch { start: self.text.len() as u32, length: text.len() as u32, tail, then };
+        let branch = Branch { start: self.text.len() as u32, length: text.len() as u32, then };
         self.text.extend_from_slice(text);
         let branches = &mut self.nodes[node as usize];
         if branches.len() == MAX_BRANCHES {

@@ -128,6 +128,15 @@ fn register_ops(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     }
 }
 
+/// The instructions of a function among which all are that name registers.
+fn users<'c>(cx: &'c Cx<'_>, function: FuncId) -> Box<dyn Iterator<Item = InstId> + 'c> {
+    if cx.notes.has_other_registers.is_set() {
+        Box::new(cx.module.insts_of(Holder::Function(function)))
+    } else {
+        Box::new(cx.survey.notable_of(function).iter().copied())
+    }
+}
+
 /// REG-06: a register is written before it is read. Said where that is sure: nothing in the function writes it, or the
 /// first block of the function reads it first.
 fn unwritten(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
@@ -137,11 +146,7 @@ fn unwritten(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     let mut written: HashSet<RegId> = HashSet::new();
     let mut reads: Vec<(RegId, Place, bool)> = Vec::new();
     let mut seen: HashSet<RegId> = HashSet::new();
-    let mut notable = cx.survey.notable_of(function).iter().copied();
-    let mut all = cx.module.insts_of(Holder::Function(function));
-    let insts: &mut dyn Iterator<Item = InstId> =
-        if cx.notes.has_other_registers.is_set() { &mut all } else { &mut notable };
-    for id in insts {
+    for id in users(cx, function) {
         let inst = &cx.module[id];
         let is_write = |list: OperandList, argument: &Argument| {
             list == OperandList::Outs && matches!(argument, Argument::RegisterAccess(_))
@@ -179,11 +184,7 @@ fn stays(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     let mut homes: HashMap<RegId, BlockId> = HashMap::new();
     let mut crossing: Option<(RegId, Place)> = None;
     let mut count = 0u64;
-    let mut notable = cx.survey.notable_of(function).iter().copied();
-    let mut all = cx.module.insts_of(Holder::Function(function));
-    let insts: &mut dyn Iterator<Item = InstId> =
-        if cx.notes.has_other_registers.is_set() { &mut all } else { &mut notable };
-    for id in insts {
+    for id in users(cx, function) {
         let inst = &cx.module[id];
         for (_, _, argument) in inst.operands() {
             let Some(reg) = argument.register().and_then(|reg| reg.id()) else { continue };
