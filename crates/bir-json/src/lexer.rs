@@ -436,15 +436,8 @@ impl<'a> Lexer<'a> {
 /// Offset of the first byte from `at` on that is a quote, a backslash or a control character.
 #[inline(always)]
 pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
     while let Some(chunk) = bytes.get(at..at + 8).and_then(|s| s.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        // Exact for the lowest byte that matches, which is all that is asked for.
-        let quote = (word ^ (LOW * b'"' as u64)).wrapping_sub(LOW) & !(word ^ (LOW * b'"' as u64));
-        let slash = (word ^ (LOW * b'\\' as u64)).wrapping_sub(LOW) & !(word ^ (LOW * b'\\' as u64));
-        let control = word.wrapping_sub(LOW * 0x20) & !word;
-        let hit = (quote | slash | control) & HIGH;
+        let hit = special_bytes(u64::from_le_bytes(*chunk));
         if hit != 0 {
             return at + hit.trailing_zeros() as usize / 8;
         }
@@ -457,6 +450,24 @@ pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     at
+}
+
+/// Whether none of eight bytes is a quote, a backslash or a control character.
+#[inline(always)]
+pub(crate) fn is_plain8(word: u64) -> bool {
+    special_bytes(word) == 0
+}
+
+/// The highest bit of each byte that is a quote, a backslash or a control character. Exact for the lowest byte that
+/// matches, which is all that is asked for.
+#[inline(always)]
+fn special_bytes(word: u64) -> u64 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let quote = (word ^ (LOW * b'"' as u64)).wrapping_sub(LOW) & !(word ^ (LOW * b'"' as u64));
+    let slash = (word ^ (LOW * b'\\' as u64)).wrapping_sub(LOW) & !(word ^ (LOW * b'\\' as u64));
+    let control = word.wrapping_sub(LOW * 0x20) & !word;
+    (quote | slash | control) & HIGH
 }
 
 #[cfg(test)]

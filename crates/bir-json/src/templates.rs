@@ -40,7 +40,7 @@ impl Common {
     pub(crate) fn is_of(&self, inst: &Instruction) -> bool {
         (self.engine, self.engine_id, self.origin) == (inst.engine, inst.engine_id, inst.origin)
             && self.optin_passes == inst.optin_passes
-            && self.op.is_same(&inst.op)
+            && self.op.is_same_beside_code(&inst.op)
     }
 }
 

@@ -290,7 +290,7 @@ fn ops(tables: &Tables) -> Result<String> {
     out.push_str(
         "//! Keys of the ops: reading into fields, and writing them between those of the header.\n\n",
     );
-    out.push_str(&IMPORTS.replace(", WriteRecord", ""));
+    out.push_str(&IMPORTS.replace("WriteRecord", "Write, Writer"));
     out.push_str("use bir::ops::*;\nuse bir::{Instruction, Op};\n\nuse crate::read::Member;\n\n");
     let (mut read, mut put_arms) = (String::new(), String::new());
     for op in &tables.ops.op {
@@ -319,6 +319,7 @@ match &inst.op {{ {put_arms} _ => self.header(inst, 0..{}), }}
 }}\n\n",
         headers.len()
     );
+    code_value(&mut out, tables);
     for op in tables.ops.op.iter().filter(|op| !op.field.is_empty()) {
         reader(&mut out, &op.name, &op.name, &op.field, None, false)?;
         put_op(&mut out, op, &headers)?;
@@ -343,8 +344,36 @@ fn put_op(out: &mut String, op: &Op, headers: &[String]) -> Result<()> {
             let _ = writeln!(out, "o.header(inst, {done}..{upto});");
             done = upto;
         }
-        let _ = writeln!(out, "{}", put(&op.name, field, "op")?);
+        let mut put = put(&op.name, field, "op")?;
+        if let Some(number) = op.field.iter().filter(|f| f.is_code()).position(|f| f.key == field.key) {
+            for form in ["put", "put_some", "put_or_null"] {
+                put = put.replace(&format!("o.{form}("), &format!("o.{form}_code({number}, "));
+            }
+        }
+        let _ = writeln!(out, "{put}");
     }
     let _ = writeln!(out, "o.header(inst, {done}..{});\n}}\n", headers.len());
     Ok(())
+}
+
+/// The function that writes the value of a key about code, by its number among those of the op.
+fn code_value(out: &mut String, tables: &Tables) {
+    let mut arms = String::new();
+    for op in &tables.ops.op {
+        for (number, field) in op.field.iter().filter(|field| field.is_code()).enumerate() {
+            let (name, field_name) = (&op.name, field.rust_name());
+            let value =
+                if field.optional() { ".iter().for_each(|value| value.write(self))" } else { ".write(self)" };
+            let _ = writeln!(arms, "(Op::{name}(op), {number}) => op.{field_name}{value},");
+        }
+    }
+    let _ = write!(
+        out,
+        "impl<'a> Writer<'a, '_> {{
+/// Writes the value of a key that names code, or is a body, by its number among such keys of the op.
+pub(crate) fn code_value(&mut self, op: &'a Op, number: u8) {{
+match (op, number) {{ {arms} _ => unreachable!(\"numbers are of keys that were written\") }}
+}}
+}}\n\n"
+    );
 }

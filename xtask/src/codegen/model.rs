@@ -228,15 +228,11 @@ fn op_enum(out: &mut String, tables: &Tables) {
             }
         }
     }
-    let code = ["block", "instruction", "dma_block", "function", "nki_function", "queue_instance"];
-    let names = |f: &Field| {
-        code.iter().any(|kind| {
-            f.ty.ends_with(&format!("name-ref:{kind}")) || f.ty.ends_with(&format!("name-ref:{kind}>"))
-        })
-    };
+    let names = |field: &Field| field.is_code() && field.ty.contains("name-ref:");
     let names_code = tables.ops.op.iter().filter(|op| op.field.iter().any(names));
     let names_code: Vec<_> = names_code.map(|op| format!("Op::{}(_)", op.name)).collect();
     let names_code = names_code.join(" | ");
+    let beside_code: String = tables.ops.op.iter().filter_map(same_beside_code).collect();
     let _ = write!(
         out,
         "/// What an instruction does. The InstructionType is the only dispatch key; large structs are boxed.
@@ -286,6 +282,14 @@ _ => self == other,
 }}
 }}
 
+/// Like [`Op::is_same`], but of keys that name code, and of bodies, it only matters whether they are written.
+pub fn is_same_beside_code(&self, other: &Op) -> bool {{
+match (self, other) {{
+{beside_code}
+_ => self.is_same(other),
+}}
+}}
+
 /// Visits the references in the keys of the op.
 pub fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {{
 match self {{
@@ -295,4 +299,23 @@ _ => {{}}
 }}
 }}\n\n"
     );
+}
+
+/// The arm that compares ops that have keys about code.
+fn same_beside_code(op: &Op) -> Option<String> {
+    let written = |field: &Field| {
+        let name = field.rust_name();
+        match (field.is_code(), field.optional(), field.ty.starts_with("list<")) {
+            (false, ..) => format!("a.{name}.is_same(&b.{name})"),
+            (true, true, _) => format!("a.{name}.is_some() == b.{name}.is_some()"),
+            (true, false, true) => format!("a.{name}.is_empty() == b.{name}.is_empty()"),
+            (true, false, false) => "true".to_owned(),
+        }
+    };
+    op.field.iter().any(Field::is_code).then(|| {
+        let fields: Vec<_> = op.field.iter().map(written).filter(|field| field != "true").collect();
+        let present = op.field.iter().any(Field::presence_bit).then(|| "a.present == b.present".to_owned());
+        let all: Vec<_> = present.into_iter().chain(fields).collect();
+        format!("(Op::{name}(a), Op::{name}(b)) => {},\n", all.join(" && "), name = op.name)
+    })
 }

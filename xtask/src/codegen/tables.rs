@@ -330,6 +330,15 @@ impl Field {
         self.required() && self.optional() && (self.nullable || self.ty.starts_with("name-ref:"))
     }
 
+    /// Whether the key names blocks, instructions, functions or queues, or holds the blocks of a body: such a value
+    /// is different in each instruction.
+    pub(super) fn is_code(&self) -> bool {
+        const KINDS: [&str; 6] =
+            ["block", "instruction", "dma_block", "function", "nki_function", "queue_instance"];
+        let inner = self.ty.strip_prefix("list<").and_then(|ty| ty.strip_suffix('>')).unwrap_or(&self.ty);
+        inner == "record:block" || inner.strip_prefix("name-ref:").is_some_and(|kind| KINDS.contains(&kind))
+    }
+
     /// Whether the model holds a presence bit for the key.
     pub(super) fn presence_bit(&self) -> bool {
         let gated = matches!(self.emit.as_str(), "present_or_nondefault" | "if_present");

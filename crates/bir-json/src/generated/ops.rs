@@ -8,7 +8,7 @@ use bir::{Extra, Sym};
 
 use crate::error::Result;
 use crate::read::{ReadRecord, Reader};
-use crate::write::{Object, key};
+use crate::write::{Object, Write, Writer, key};
 use bir::ops::*;
 use bir::{Instruction, Op};
 
@@ -187,6 +187,29 @@ impl<'a> Object<'a, '_, '_> {
             Op::DoWhile(op) => put_do_while(self, inst, op),
             Op::TongaReduceMacroSymbolic(op) => put_tonga_reduce_macro_symbolic(self, inst, op),
             _ => self.header(inst, 0..20),
+        }
+    }
+}
+
+impl<'a> Writer<'a, '_> {
+    /// Writes the value of a key that names code, or is a body, by its number among such keys of the op.
+    pub(crate) fn code_value(&mut self, op: &'a Op, number: u8) {
+        match (op, number) {
+            (Op::NKIKernel(op), 0) => op.func.iter().for_each(|value| value.write(self)),
+            (Op::DMATrigger(op), 0) => op.dma_blocks.write(self),
+            (Op::CompareAndBranch(op), 0) => op.on_true.iter().for_each(|value| value.write(self)),
+            (Op::CompareAndBranch(op), 1) => op.on_false.iter().for_each(|value| value.write(self)),
+            (Op::UnconditionalBranch(op), 0) => op.target.iter().for_each(|value| value.write(self)),
+            (Op::BranchHint(op), 0) => op.associate_branch.iter().for_each(|value| value.write(self)),
+            (Op::Call(op), 0) => op.target.iter().for_each(|value| value.write(self)),
+            (Op::SwitchQueueInstance(op), 0) => op.instance.iter().for_each(|value| value.write(self)),
+            (Op::ResetQueueInstance(op), 0) => op.instance.iter().for_each(|value| value.write(self)),
+            (Op::Loop(op), 0) => op.blocks.write(self),
+            (Op::DynamicForLoop(op), 0) => op.blocks.write(self),
+            (Op::DMABlock(op), 0) => op.dma_trigger.iter().for_each(|value| value.write(self)),
+            (Op::DMABlock(op), 1) => op.blocks.write(self),
+            (Op::DoWhile(op), 0) => op.blocks.write(self),
+            _ => unreachable!("numbers are of keys that were written"),
         }
     }
 }
@@ -2362,7 +2385,7 @@ fn put_nkikernel<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a 
         o.put(key!("address_rotation_scope_val"), &op.address_rotation_scope_val);
     }
     o.header(inst, 0..5);
-    o.put_some(key!("func"), &op.func);
+    o.put_some_code(0, key!("func"), &op.func);
     o.put_some(key!("func_args"), &op.func_args);
     o.put_some(key!("func_outs"), &op.func_outs);
     o.header(inst, 5..7);
@@ -2866,7 +2889,7 @@ fn put_dmatrigger<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a
         o.put(key!("dge_type"), &op.dge_type);
     }
     if op.present.has(DMATrigger::DMA_BLOCKS) || !op.dma_blocks.is_empty() {
-        o.put(key!("dma_blocks"), &op.dma_blocks);
+        o.put_code(0, key!("dma_blocks"), &op.dma_blocks);
     }
     o.header(inst, 2..3);
     if op.duplicate != false {
@@ -3152,8 +3175,8 @@ impl ReadRecord for CompareAndBranch {
 fn put_compare_and_branch<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a CompareAndBranch) {
     o.put(key!("comp_op"), &op.comp_op);
     o.header(inst, 0..10);
-    o.put_or_null(key!("on_false"), &op.on_false, op.present.has(CompareAndBranch::ON_FALSE));
-    o.put_or_null(key!("on_true"), &op.on_true, op.present.has(CompareAndBranch::ON_TRUE));
+    o.put_or_null_code(1, key!("on_false"), &op.on_false, op.present.has(CompareAndBranch::ON_FALSE));
+    o.put_or_null_code(0, key!("on_true"), &op.on_true, op.present.has(CompareAndBranch::ON_TRUE));
     o.header(inst, 10..20);
 }
 
@@ -3197,7 +3220,7 @@ fn put_unconditional_branch<'a>(
     op: &'a UnconditionalBranch,
 ) {
     o.header(inst, 0..19);
-    o.put_or_null(key!("target"), &op.target, op.present.has(UnconditionalBranch::TARGET));
+    o.put_or_null_code(0, key!("target"), &op.target, op.present.has(UnconditionalBranch::TARGET));
     o.header(inst, 19..20);
 }
 
@@ -3232,7 +3255,7 @@ impl ReadRecord for BranchHint {
 }
 
 fn put_branch_hint<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a BranchHint) {
-    o.put_some(key!("associate_branch"), &op.associate_branch);
+    o.put_some_code(0, key!("associate_branch"), &op.associate_branch);
     o.header(inst, 0..5);
     if op.present.has(BranchHint::HINT) || op.hint != BranchOutcomeHint::LikelyTaken {
         o.put(key!("hint"), &op.hint);
@@ -3289,7 +3312,7 @@ fn put_call<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Call)
     if op.table_id != 0 {
         o.put(key!("table_id"), &op.table_id);
     }
-    o.put_or_null(key!("target"), &op.target, op.present.has(Call::TARGET));
+    o.put_or_null_code(0, key!("target"), &op.target, op.present.has(Call::TARGET));
     o.header(inst, 19..20);
 }
 
@@ -3331,7 +3354,7 @@ fn put_switch_queue_instance<'a>(
     op: &'a SwitchQueueInstance,
 ) {
     o.header(inst, 0..7);
-    o.put_some(key!("instance"), &op.instance);
+    o.put_some_code(0, key!("instance"), &op.instance);
     o.header(inst, 7..10);
     if op.present.has(SwitchQueueInstance::NO_REARM) || op.no_rearm != false {
         o.put(key!("no_rearm"), &op.no_rearm);
@@ -3374,7 +3397,7 @@ fn put_reset_queue_instance<'a>(
     op: &'a ResetQueueInstance,
 ) {
     o.header(inst, 0..7);
-    o.put_some(key!("instance"), &op.instance);
+    o.put_some_code(0, key!("instance"), &op.instance);
     o.header(inst, 7..16);
     o.put_some(key!("queue"), &op.queue);
     o.header(inst, 16..20);
@@ -3750,7 +3773,7 @@ impl ReadRecord for Loop {
 fn put_loop<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a Loop) {
     o.put_some(key!("LoopAxis"), &op.loop_axis);
     if op.present.has(Loop::BLOCKS) || !op.blocks.is_empty() {
-        o.put(key!("blocks"), &op.blocks);
+        o.put_code(0, key!("blocks"), &op.blocks);
     }
     o.header(inst, 0..7);
     if op.present.has(Loop::IS_BASIC_BLOCK) || op.is_basic_block {
@@ -3801,7 +3824,7 @@ impl ReadRecord for DynamicForLoop {
 fn put_dynamic_for_loop<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DynamicForLoop) {
     o.put_some(key!("DynamicForLoopAxis"), &op.dynamic_for_loop_axis);
     if op.present.has(DynamicForLoop::BLOCKS) || !op.blocks.is_empty() {
-        o.put(key!("blocks"), &op.blocks);
+        o.put_code(0, key!("blocks"), &op.blocks);
     }
     o.header(inst, 0..20);
 }
@@ -3858,10 +3881,10 @@ fn put_dmablock<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a D
         o.put(key!("block_id"), &op.block_id);
     }
     if op.present.has(DMABlock::BLOCKS) || !op.blocks.is_empty() {
-        o.put(key!("blocks"), &op.blocks);
+        o.put_code(1, key!("blocks"), &op.blocks);
     }
     o.header(inst, 0..2);
-    o.put_some(key!("dma_trigger"), &op.dma_trigger);
+    o.put_some_code(0, key!("dma_trigger"), &op.dma_trigger);
     o.header(inst, 2..16);
     o.put_some(key!("priority_class"), &op.priority_class);
     if op.present.has(DMABlock::REMOTE_NOTIFICATIONS) || !op.remote_notifications.is_empty() {
@@ -3906,7 +3929,7 @@ impl ReadRecord for DoWhile {
 
 fn put_do_while<'a>(o: &mut Object<'a, '_, '_>, inst: &'a Instruction, op: &'a DoWhile) {
     if op.present.has(DoWhile::BLOCKS) || !op.blocks.is_empty() {
-        o.put(key!("blocks"), &op.blocks);
+        o.put_code(0, key!("blocks"), &op.blocks);
     }
     o.put_some(key!("cond"), &op.cond);
     o.header(inst, 0..20);

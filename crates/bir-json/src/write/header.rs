@@ -4,9 +4,26 @@
 use bir::edges::{EdgeKind, EdgeSet, MissingEdge, UnrollEdge};
 use bir::{Argument, DebugInfo, Instruction, Value};
 
-use super::{Object, Write, Writer};
+use super::templates::Hole;
+use super::{Object, Out, Write, Writer};
 use crate::generated::HeaderKey;
 use crate::value::write_value;
+
+fn edge(out: &mut Out<'_>, name: &str, kind: EdgeKind, extras: &[Value]) {
+    out.open(b'[');
+    out.separate(true);
+    out.string(name);
+    out.separate(false);
+    match kind.name() {
+        Some(kind) => out.plain_string(kind),
+        None => out.unsigned(kind.number().into()),
+    }
+    for extra in extras {
+        out.separate(false);
+        write_value(out, extra);
+    }
+    out.close(b']', false);
+}
 
 impl<'a> Writer<'a, '_> {
     pub(crate) fn instruction(&mut self, inst: &'a Instruction) {
@@ -15,23 +32,6 @@ impl<'a> Writer<'a, '_> {
         self.drop_unknown &= !matches!(inst.op, bir::Op::Other(_));
         self.by_template(inst, |w| w.object_with(&inst.rare().extra, |o| o.put_instruction(inst)));
         self.drop_unknown = dropping;
-    }
-
-    fn edge_name(&mut self, name: &str, kind: EdgeKind, extras: &[Value]) {
-        let out = &mut self.out;
-        out.open(b'[');
-        out.separate(true);
-        out.string(name);
-        out.separate(false);
-        match kind.name() {
-            Some(kind) => out.plain_string(kind),
-            None => out.unsigned(kind.number().into()),
-        }
-        for extra in extras {
-            out.separate(false);
-            write_value(out, extra);
-        }
-        out.close(b']', false);
     }
 
     fn edges(&mut self, edges: &'a EdgeSet, missing: &'a [MissingEdge], loop_carried: bool) {
@@ -53,7 +53,7 @@ impl<'a> Writer<'a, '_> {
             };
             self.out.separate(position == 0);
             position += 1;
-            self.edge_name(self.module.str(name), kind, extras);
+            edge(&mut self.out, self.module.str(name), kind, extras);
         }
         let first = position == 0;
         self.out.close(b']', first);
@@ -69,7 +69,7 @@ impl<'a> Writer<'a, '_> {
         let mut free = rest.iter().map(|(key, value)| (&**key, value)).peekable();
         let out = &mut self.out;
         let mut first = true;
-        let mut put = |out: &mut super::Out<'_>, key: &str, value: &Value| {
+        let mut put = |out: &mut Out<'_>, key: &str, value: &Value| {
             out.separate(first);
             first = false;
             out.string(key);
@@ -102,11 +102,10 @@ impl<'a> Object<'a, '_, '_> {
 
     fn header_key(&mut self, inst: &'a Instruction, key: HeaderKey) {
         if is_written(inst, key) && self.key(key.key()) {
-            let start = self.writer.out.mark().1;
-            self.writer.header_value(inst, key);
-            if !key.is_common() {
-                let end = self.writer.out.mark().1;
-                self.writer.recording.add(start, end);
+            if key.is_common() {
+                self.writer.header_value(inst, key);
+            } else {
+                self.writer.recorded(Hole::Header(key), |w| w.header_value(inst, key));
             }
         }
     }

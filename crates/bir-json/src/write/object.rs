@@ -2,6 +2,7 @@
 
 use bir::{Extra, Members, Value};
 
+use super::templates::Hole;
 use super::{Key, Write, Writer};
 use crate::value::write_value;
 
@@ -102,6 +103,36 @@ impl<'a, 'w> Object<'a, 'w, '_> {
                     self.writer.out.raw(b"null");
                 }
             }
+        }
+    }
+
+    /// Puts a key about code, which [`Writer::code_value`] knows by `number`.
+    #[inline]
+    pub(crate) fn put_code<T: Write>(&mut self, number: u8, key: &'static Key, value: &'a T) {
+        if self.key(key) {
+            self.writer.recorded(Hole::Code(number), |w| value.write(w));
+        }
+    }
+
+    /// Puts a key about code when it has a value.
+    #[inline]
+    pub(crate) fn put_some_code<T: Write>(&mut self, number: u8, key: &'static Key, value: &'a Option<T>) {
+        if let Some(value) = value {
+            self.put_code(number, key, value);
+        }
+    }
+
+    /// Puts a key about code when it has a value, or null when null was read.
+    pub(crate) fn put_or_null_code<T: Write>(
+        &mut self,
+        number: u8,
+        key: &'static Key,
+        value: &'a Option<T>,
+        null: bool,
+    ) {
+        match value {
+            Some(value) => self.put_code(number, key, value),
+            None => self.put_or_null(key, value, null),
         }
     }
 

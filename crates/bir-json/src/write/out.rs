@@ -3,7 +3,7 @@
 use std::io;
 
 use super::Style;
-use crate::lexer::plain_end;
+use crate::lexer::{is_plain8, plain_end};
 use crate::number;
 
 /// Bytes that are collected before they go to the sink.
@@ -250,20 +250,19 @@ impl<'w> Out<'w> {
         self.reserve();
         if value < 10 {
             self.byte(b'0' + value as u8);
-        } else if value < 10_000 {
-            // Four digits are made at once; those that count are put.
-            let value = value as u32;
-            let (high, low) = (value / 100, value % 100);
-            let digits = [high / 10, high % 10, low / 10, low % 10].map(|digit| b'0' + digit as u8);
-            let skip = usize::from(value < 1000) + usize::from(value < 100);
-            let shifted = (u32::from_le_bytes(digits) >> (8 * skip)).to_le_bytes();
-            self.piece(&shifted, 4 - skip);
+        } else if value < 100_000_000 {
+            // Eight digits are made at once; those that count are put.
+            let digits = eight_digits(value);
+            let skip = (digits ^ ZEROS).trailing_zeros() / 8;
+            self.piece(&(digits >> (8 * skip)).to_le_bytes(), 8 - skip as usize);
         } else {
-            let (digits, start) = number::digits(value);
-            let length = digits.len() - start;
-            self.buffer[self.at..self.at + length].copy_from_slice(&digits[start..]);
-            self.at += length;
+            self.long_number(value);
         }
+    }
+
+    fn long_number(&mut self, value: u64) {
+        let (digits, start) = number::digits(value);
+        self.raw(&digits[start..]);
     }
 
     #[inline]
@@ -286,6 +285,37 @@ impl<'w> Out<'w> {
     pub(crate) fn string(&mut self, text: &str) {
         let bytes = text.as_bytes();
         self.reserve();
+        if !self.short_string(bytes) {
+            self.long_string(bytes);
+        }
+    }
+
+    /// Puts a string of 4 to 32 bytes without escapes, as most names are: in two halves that overlap, which need no
+    /// loop. The last [`Out::reserve`] has made room. False, with nothing put, for other strings.
+    #[inline]
+    fn short_string(&mut self, text: &[u8]) -> bool {
+        let length = text.len();
+        let Some(place) = self.buffer[self.at..].first_chunk_mut::<34>() else { return false };
+        let plain = match length {
+            4..8 => halves(text, place, |first, last| {
+                let word = |half: &[u8; 4]| u64::from(u32::from_le_bytes(*half));
+                is_plain8(word(first) | word(last) << 32)
+            }),
+            8..16 => halves(text, place, |first, last| {
+                is_plain8(u64::from_le_bytes(*first)) && is_plain8(u64::from_le_bytes(*last))
+            }),
+            16..=32 => halves(text, place, |first, last| is_plain16(first) && is_plain16(last)),
+            _ => false,
+        };
+        if plain {
+            place[0] = b'"';
+            place[length + 1] = b'"';
+            self.at += length + 2;
+        }
+        plain
+    }
+
+    fn long_string(&mut self, bytes: &[u8]) {
         self.byte(b'"');
         let end = plain_end(bytes, 0);
         self.raw(&bytes[..end]);
@@ -369,5 +399,83 @@ impl<'w> Out<'w> {
             item(self, value);
         }
         self.close(b']', empty);
+    }
+}
+
+/// Eight zeros.
+const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+
+/// The decimal digits of a number below 10^8, as text with zeros in front. All are made at once: lanes of four digits
+/// are split into lanes of two, these into digits.
+#[inline]
+fn eight_digits(value: u64) -> u64 {
+    let fours = value / 10_000 | (value % 10_000) << 32;
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - 10 * tens) << 8 | ZEROS
+}
+
+/// Copies a text of `N` to `2 * N` bytes behind the first byte of a place, as its first and its last `N` bytes;
+/// false when these are not plain.
+#[inline(always)]
+fn halves<const N: usize>(
+    text: &[u8],
+    place: &mut [u8; 34],
+    are_plain: impl Fn(&[u8; N], &[u8; N]) -> bool,
+) -> bool {
+    let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) else { return false };
+    if !are_plain(first, last) {
+        return false;
+    }
+    if let Some(place) = place[1..].first_chunk_mut() {
+        *place = *first;
+    }
+    if let Some(place) = place[..=text.len()].last_chunk_mut() {
+        *place = *last;
+    }
+    true
+}
+
+#[inline(always)]
+fn is_plain16(bytes: &[u8; 16]) -> bool {
+    let word = u128::from_le_bytes(*bytes);
+    is_plain8(word as u64) && is_plain8((word >> 64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(write: impl Fn(&mut Out<'_>)) -> String {
+        let mut text = Vec::new();
+        let mut out = Out::new(&mut text, Style::Compact);
+        write(&mut out);
+        out.finish().unwrap();
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn numbers_of_every_length() {
+        let powers = (0..20).map(|power| 10u64.pow(power));
+        for value in powers.flat_map(|power| [power - 1, power, power + 1, power.saturating_mul(7)]) {
+            assert_eq!(put(|out| out.unsigned(value)), value.to_string());
+        }
+        assert_eq!(put(|out| out.unsigned(u64::MAX)), u64::MAX.to_string());
+        assert_eq!(put(|out| out.signed(i64::MIN)), i64::MIN.to_string());
+    }
+
+    #[test]
+    fn strings_of_every_length_with_escapes_at_every_place() {
+        for length in 0..48 {
+            let plain: String = ('a'..='z').cycle().take(length).collect();
+            assert_eq!(put(|out| out.string(&plain)), format!("\"{plain}\""));
+            for at in 0..length {
+                for (special, escaped) in [("\"", "\\\""), ("\\", "\\\\"), ("\u{1f}", "\\u001f")] {
+                    let with = |middle: &str| format!("{}{middle}{}", &plain[..at], &plain[at + 1..]);
+                    assert_eq!(put(|out| out.string(&with(special))), format!("\"{}\"", with(escaped)));
+                }
+            }
+        }
     }
 }

@@ -2,8 +2,9 @@
 //! the text between such values, once written, is copied.
 
 use std::hash::BuildHasher;
+use std::rc::Rc;
 
-use bir::Instruction;
+use bir::{Instruction, Rare};
 use hashbrown::DefaultHashBuilder;
 use smallvec::SmallVec;
 
@@ -24,8 +25,10 @@ const TEXT: usize = 1 << 20;
 #[derive(Default)]
 pub(super) struct Templates {
     credit: Credit,
-    places: Vec<SmallVec<[Template; 2]>>,
-    text: Vec<u8>,
+    /// A template that is being used may be forgotten meanwhile, by an instruction of the body.
+    places: Vec<SmallVec<[Rc<Template>; 2]>>,
+    /// Bytes of text.
+    size: usize,
     hasher: DefaultHashBuilder,
 }
 
@@ -33,35 +36,56 @@ struct Template {
     common: Common,
     values: Values,
     indent: u32,
-    /// Ends of the texts, which lie one after the other: one before each value, and the last one.
-    start: u32,
-    ends: SmallVec<[u32; 12]>,
+    /// What is between the values that are written anew, and after the last one.
+    text: Box<[u8]>,
+    /// Such values, and where they stand in the text.
+    holes: Box<[(Hole, u32)]>,
 }
 
-/// Which of the values that are written anew an instruction has, as a set of header keys.
+/// Which of the header's values that are written anew an instruction has, as a set of header keys.
 type Values = u32;
+
+/// A value that is written anew in each instruction.
+#[derive(Clone, Copy)]
+pub(super) enum Hole {
+    /// Of a header key.
+    Header(HeaderKey),
+    /// Of a key of the op that is about code, by its number.
+    Code(u8),
+}
 
 /// Where such values are in the text of an instruction that is being written.
 #[derive(Default)]
 pub(super) struct Recording {
     on: bool,
-    values: SmallVec<[(usize, usize); 12]>,
-}
-
-impl Recording {
-    #[inline]
-    pub(super) fn add(&mut self, start: usize, end: usize) {
-        if self.on {
-            self.values.push((start, end));
-        }
-    }
+    holes: SmallVec<[(Hole, usize, usize); 12]>,
 }
 
 impl<'a> Writer<'a, '_> {
+    /// Writes a value, and notes where when an instruction is being recorded.
+    #[inline]
+    pub(super) fn recorded(&mut self, hole: Hole, write: impl FnOnce(&mut Self)) {
+        let start = self.out.mark().1;
+        write(self);
+        if self.recording.on {
+            self.recording.holes.push((hole, start, self.out.mark().1));
+        }
+    }
+
     /// Writes an instruction by a template, or by `write`, and keeps what that wrote.
     pub(super) fn by_template(&mut self, inst: &'a Instruction, write: impl FnOnce(&mut Self)) {
-        // What names code is different each time, and the rare parts of a header are not worth it.
-        if inst.has_rare() || inst.op.names_code() || !inst.body().is_empty() {
+        if self.recording.on {
+            // What stands in a body belongs to a value of the instruction that is being recorded.
+            let outer = std::mem::take(&mut self.recording);
+            self.by_template_alone(inst, write);
+            self.recording = outer;
+        } else {
+            self.by_template_alone(inst, write);
+        }
+    }
+
+    fn by_template_alone(&mut self, inst: &'a Instruction, write: impl FnOnce(&mut Self)) {
+        if inst.has_rare() && !is_plain(inst.rare()) {
             return write(self);
         }
         let values = values(inst);
@@ -70,71 +94,81 @@ impl<'a> Writer<'a, '_> {
         if let Some(list) = self.templates.places.get_mut(place)
             && let Some(at) = list.iter().position(|template| template.fits(inst, values, indent))
         {
+            let template = Rc::clone(&list[at]);
             if at > 0 {
                 list.swap(at - 1, at);
             }
-            return self.fill_in(inst, values, place, at - usize::from(at > 0));
+            return self.fill_in(inst, &template);
         }
         if !self.templates.credit.spend() {
             return write(self);
         }
         let mark = self.out.mark();
         self.recording.on = true;
-        self.recording.values.clear();
         write(self);
-        self.recording.on = false;
-        self.keep(inst, values, indent, place, mark);
+        let holes = std::mem::take(&mut self.recording).holes;
+        self.keep(inst, values, indent, place, mark, &holes);
     }
 
-    fn fill_in(&mut self, inst: &'a Instruction, values: Values, place: usize, at: usize) {
-        let mut start = self.templates.places[place][at].start;
-        let mut left = values;
+    fn fill_in(&mut self, inst: &'a Instruction, template: &Template) {
+        let mut start = 0;
         self.out.indent_more();
-        for i in 0.. {
-            let end = self.templates.places[place][at].ends[i];
-            self.out.raw(&self.templates.text[start as usize..end as usize]);
-            if left == 0 {
-                break;
+        for &(hole, end) in &template.holes {
+            self.out.raw(&template.text[start..end as usize]);
+            match hole {
+                Hole::Header(key) => self.header_value(inst, key),
+                Hole::Code(number) => self.code_value(&inst.op, number),
             }
-            self.header_value(inst, HeaderKey::SORTED[left.trailing_zeros() as usize]);
-            left &= left - 1;
-            start = end;
+            start = end as usize;
         }
+        self.out.raw(&template.text[start..]);
         self.out.indent_less();
         self.templates.credit.earn();
     }
 
     /// Keeps the texts around the values of an instruction that was written, when they are still here.
-    fn keep(&mut self, inst: &Instruction, values: Values, indent: u32, place: usize, mark: (u64, usize)) {
-        let recorded = &self.recording.values;
+    fn keep(
+        &mut self,
+        inst: &Instruction,
+        values: Values,
+        indent: u32,
+        place: usize,
+        mark: (u64, usize),
+        recorded: &[(Hole, usize, usize)],
+    ) {
+        let of_header = recorded.iter().filter(|(hole, ..)| matches!(hole, Hole::Header(_))).count();
         // Some ops are not certain to be the same as themselves.
-        if !inst.op.is_same(&inst.op) || recorded.len() != values.count_ones() as usize {
+        if !inst.op.is_same_beside_code(&inst.op) || of_header != values.count_ones() as usize {
             return;
         }
         let Some(text) = self.out.since(mark) else { return };
+        let mut between = Vec::new();
+        let mut holes = Vec::new();
+        let mut from = 0;
+        for (hole, start, end) in
+            recorded.iter().map(|(hole, start, end)| (*hole, start - mark.1, end - mark.1))
+        {
+            between.extend_from_slice(&text[from..start]);
+            holes.push((hole, between.len() as u32));
+            from = end;
+        }
+        between.extend_from_slice(&text[from..]);
         let templates = &mut self.templates;
-        if templates.text.len() > TEXT {
+        if templates.size > TEXT {
             templates.places.clear();
-            templates.text.clear();
+            templates.size = 0;
         }
         if templates.places.is_empty() {
             templates.places.resize_with(PLACES, SmallVec::new);
         }
-        let start = templates.text.len() as u32;
-        let mut ends = SmallVec::new();
-        let mut from = 0;
-        for (value, end) in recorded.iter().map(|(start, end)| (start - mark.1, end - mark.1)) {
-            templates.text.extend_from_slice(&text[from..value]);
-            ends.push(templates.text.len() as u32);
-            from = end;
-        }
-        templates.text.extend_from_slice(&text[from..]);
-        ends.push(templates.text.len() as u32);
+        templates.size += between.len();
         let list = &mut templates.places[place];
         if list.len() == LONGEST {
             list.pop();
         }
-        list.push(Template { common: Common::of(inst), values, indent, start, ends });
+        let template =
+            Template { common: Common::of(inst), values, indent, text: between.into(), holes: holes.into() };
+        list.push(Rc::new(template));
     }
 }
 
@@ -144,9 +178,31 @@ impl Template {
     }
 }
 
+/// Whether the rare parts of a header are only what a trigger of transfers has.
+fn is_plain(rare: &Rare) -> bool {
+    let Rare {
+        indirection_ins,
+        unroll_dependencies,
+        loopnest,
+        predicates,
+        order,
+        dma_trigger_debug_update_semaphore_id: _,
+        missing_edges,
+        extra,
+    } = rare;
+    indirection_ins.is_empty()
+        && unroll_dependencies.is_empty()
+        && loopnest.is_empty()
+        && predicates.is_empty()
+        && order.is_empty()
+        && missing_edges.is_empty()
+        && extra.is_empty()
+}
+
 fn values(inst: &Instruction) -> Values {
     use HeaderKey::{
-        Debug, Dependencies, Ins, LoopCarriedDependencies, Name, Outs, ScheduledEnd, ScheduledStart, SyncInfo,
+        Debug, Dependencies, DmaTriggerDebugUpdateSemaphoreId, Ins, LoopCarriedDependencies, Name, Outs,
+        ScheduledEnd, ScheduledStart, SyncInfo,
     };
     let bit = |key: HeaderKey, has: bool| u32::from(has) << key as u32;
     let always = [Ins, Name, Outs, ScheduledEnd, ScheduledStart].map(|key| bit(key, true));
@@ -155,4 +211,5 @@ fn values(inst: &Instruction) -> Values {
         | bit(Dependencies, !inst.dependencies.is_empty())
         | bit(LoopCarriedDependencies, !inst.loop_carried_dependencies.is_empty())
         | bit(SyncInfo, inst.sync_info.is_some())
+        | bit(DmaTriggerDebugUpdateSemaphoreId, inst.rare().dma_trigger_debug_update_semaphore_id.is_some())
 }

@@ -769,6 +769,88 @@ impl Op {
         }
     }
 
+    /// Like [`Op::is_same`], but of keys that name code, and of bodies, it only matters whether they are written.
+    pub fn is_same_beside_code(&self, other: &Op) -> bool {
+        match (self, other) {
+            (Op::NKIKernel(a), Op::NKIKernel(b)) => {
+                a.present == b.present
+                    && a.func.is_some() == b.func.is_some()
+                    && a.func_args.is_same(&b.func_args)
+                    && a.func_outs.is_same(&b.func_outs)
+                    && a.sb_buf_shape.is_same(&b.sb_buf_shape)
+                    && a.psum_buf_shape.is_same(&b.psum_buf_shape)
+                    && a.address_rotation_scope_val.is_same(&b.address_rotation_scope_val)
+                    && a.kernel_source_val.is_same(&b.kernel_source_val)
+            }
+            (Op::DMATrigger(a), Op::DMATrigger(b)) => {
+                a.present == b.present
+                    && a.queue.is_same(&b.queue)
+                    && a.dge_type.is_same(&b.dge_type)
+                    && a.duplicate.is_same(&b.duplicate)
+                    && a.dma_blocks.is_empty() == b.dma_blocks.is_empty()
+            }
+            (Op::CompareAndBranch(a), Op::CompareAndBranch(b)) => {
+                a.present == b.present
+                    && a.comp_op.is_same(&b.comp_op)
+                    && a.on_true.is_some() == b.on_true.is_some()
+                    && a.on_false.is_some() == b.on_false.is_some()
+            }
+            (Op::UnconditionalBranch(a), Op::UnconditionalBranch(b)) => {
+                a.present == b.present && a.target.is_some() == b.target.is_some()
+            }
+            (Op::BranchHint(a), Op::BranchHint(b)) => {
+                a.present == b.present
+                    && a.hint.is_same(&b.hint)
+                    && a.associate_branch.is_some() == b.associate_branch.is_some()
+            }
+            (Op::Call(a), Op::Call(b)) => {
+                a.present == b.present
+                    && a.target.is_some() == b.target.is_some()
+                    && a.arguments.is_same(&b.arguments)
+                    && a.table_id.is_same(&b.table_id)
+            }
+            (Op::SwitchQueueInstance(a), Op::SwitchQueueInstance(b)) => {
+                a.present == b.present
+                    && a.queue.is_same(&b.queue)
+                    && a.instance.is_some() == b.instance.is_some()
+                    && a.no_rearm.is_same(&b.no_rearm)
+            }
+            (Op::ResetQueueInstance(a), Op::ResetQueueInstance(b)) => {
+                a.queue.is_same(&b.queue) && a.instance.is_some() == b.instance.is_some()
+            }
+            (Op::Loop(a), Op::Loop(b)) => {
+                a.present == b.present
+                    && a.is_basic_block.is_same(&b.is_basic_block)
+                    && a.is_parallel.is_same(&b.is_parallel)
+                    && a.loop_axis.is_same(&b.loop_axis)
+                    && a.unroll.is_same(&b.unroll)
+                    && a.registers.is_same(&b.registers)
+                    && a.blocks.is_empty() == b.blocks.is_empty()
+            }
+            (Op::DynamicForLoop(a), Op::DynamicForLoop(b)) => {
+                a.present == b.present
+                    && a.dynamic_for_loop_axis.is_same(&b.dynamic_for_loop_axis)
+                    && a.blocks.is_empty() == b.blocks.is_empty()
+            }
+            (Op::DMABlock(a), Op::DMABlock(b)) => {
+                a.present == b.present
+                    && a.dma_trigger.is_some() == b.dma_trigger.is_some()
+                    && a.block_id.is_same(&b.block_id)
+                    && a.section_start.is_same(&b.section_start)
+                    && a.priority_class.is_same(&b.priority_class)
+                    && a.remote_notifications.is_same(&b.remote_notifications)
+                    && a.blocks.is_empty() == b.blocks.is_empty()
+            }
+            (Op::DoWhile(a), Op::DoWhile(b)) => {
+                a.present == b.present
+                    && a.cond.is_same(&b.cond)
+                    && a.blocks.is_empty() == b.blocks.is_empty()
+            }
+
+            _ => self.is_same(other),
+        }
+    }
+
     /// Visits the references in the keys of the op.
     pub fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
         match self {
