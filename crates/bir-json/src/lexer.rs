@@ -139,23 +139,29 @@ impl<'a> Lexer<'a> {
     #[inline(always)]
     pub(crate) fn short_integer(&mut self) -> Option<u64> {
         let bytes = self.text.as_bytes();
-        let mut end = self.pos;
-        let mut value = 0u64;
-        let stop = loop {
-            let digit = bytes.get(end).copied().unwrap_or(0).wrapping_sub(b'0');
-            if digit > 9 {
-                break digit.wrapping_add(b'0');
-            }
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
-            end += 1;
+        let chunk = bytes.get(self.pos..).and_then(|rest| rest.first_chunk());
+        let (value, length) = match chunk.and_then(up_to_seven_digits) {
+            Some(found) => found,
+            None => self.digits()?,
         };
-        let length = end - self.pos;
-        let leading_zero = length > 1 && bytes[self.pos] == b'0';
-        if length == 0 || length > 18 || leading_zero || matches!(stop, b'.' | b'e' | b'E') {
+        let stop = bytes.get(self.pos + length);
+        if length > 1 && bytes[self.pos] == b'0' || matches!(stop, Some(b'.' | b'e' | b'E')) {
             return None;
         }
-        self.pos = end;
+        self.pos += length;
         Some(value)
+    }
+
+    /// The digits that come, as a number, and how many there are: 1 to 18.
+    fn digits(&self) -> Option<(u64, usize)> {
+        let rest = self.text.as_bytes().get(self.pos..)?;
+        let digits = rest.iter().map(|byte| byte.wrapping_sub(b'0'));
+        let (mut value, mut length) = (0u64, 0);
+        for digit in digits.take_while(|digit| *digit <= 9) {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+            length += 1;
+        }
+        (1..=18).contains(&length).then_some((value, length))
     }
 
     /// Reads a number whose first byte was seen.
@@ -470,9 +476,49 @@ fn special_bytes(word: u64) -> u64 {
     (quote | slash | control) & HIGH
 }
 
+/// The number that digits at the start of eight bytes make, and how many there are; `None` for none or eight.
+#[inline(always)]
+fn up_to_seven_digits(bytes: &[u8; 8]) -> Option<(u64, usize)> {
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    // Bytes of 0 to 9 where digits are.
+    let values = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
+    let others = (((values & !HIGH) + 0x7676_7676_7676_7676) | values) & HIGH;
+    let length = others.trailing_zeros() / 8;
+    if matches!(length, 0 | 8) {
+        return None;
+    }
+    // The last digit goes to the last byte, with zeros in front; then neighbours are joined, three times.
+    let digits = values << (64 - 8 * length);
+    let twos = (digits.wrapping_mul(2561) >> 8) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos.wrapping_mul(6_553_601) >> 16) & 0x0000_ffff_0000_ffff;
+    Some((fours.wrapping_mul(42_949_672_960_001) >> 32, length as usize))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_of_every_length() {
+        for length in 1..=20 {
+            for digit in 1..=9 {
+                let digits: String = (0..length).map(|i| char::from(b'0' + (digit + i) % 10)).collect();
+                for after in ["", ",", "}", " ,\"next\"", "/", ":", "\u{b0}", ".5", "e3", "E3"] {
+                    let text = format!("{digits}{after}");
+                    let mut lexer = Lexer::new(&text);
+                    let plain = length <= 18 && !digits.starts_with('0') && !after.contains(['.', 'e', 'E'])
+                        || after.contains("next") && length <= 18 && !digits.starts_with('0');
+                    let expected = plain.then(|| digits.parse().unwrap());
+                    assert_eq!(lexer.short_integer(), expected, "{text}");
+                    assert_eq!(lexer.pos(), if plain { digits.len() } else { 0 }, "{text}");
+                }
+            }
+        }
+        assert_eq!(Lexer::new("0,").short_integer(), Some(0));
+        for text in ["", "-1", "x", "01", "00000000000"] {
+            assert_eq!(Lexer::new(text).short_integer(), None, "{text}");
+        }
+    }
 
     #[test]
     fn special_bytes_are_found_at_any_offset() {

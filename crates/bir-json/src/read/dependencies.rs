@@ -27,31 +27,13 @@ impl Reader<'_> {
         self.each_element(expected, |r| {
             r.lexer.peek();
             let offset = r.lexer.pos();
-            if !waits
-                && let Some((name, kind)) = r.lexer.canonical_edge()
-                && let name = r.intern(name)?
-                && let Some(target) = r.inst_names.find_earlier(name, inst.block, id)
-            {
-                let set = match loop_carried {
-                    true => &mut inst.loop_carried_dependencies,
-                    false => &mut inst.dependencies,
-                };
-                set.insert(Edge::new(target, kind));
-                return Ok(());
-            }
-            r.lexer.seek(offset);
             let mut extras = Vec::new();
-            let (name, kind) = match r.lexer.peek() {
-                b'"' => (r.get()?, EdgeKind::FLOW),
-                b'[' => {
-                    let entry = r.edge_start("a dependency: [name, kind]")?;
-                    while r.lexer.next_element()? {
-                        extras.push(r.value()?);
-                    }
-                    r.lexer.leave();
-                    entry
+            let (name, kind) = match r.lexer.canonical_edge() {
+                Some((name, kind)) => (r.intern(name)?, kind),
+                None => {
+                    r.lexer.seek(offset);
+                    r.edge(&mut extras)?
                 }
-                _ => return r.lexer.wrong_type("a dependency: a name, or [name, kind]"),
             };
             if !waits && let Some(target) = r.inst_names.find_earlier(name, inst.block, id) {
                 let set = match loop_carried {
@@ -68,6 +50,22 @@ impl Reader<'_> {
             }
             Ok(())
         })
+    }
+
+    /// An edge no matter how it is written: name and kind, and the elements behind them.
+    fn edge(&mut self, extras: &mut Vec<Value>) -> Result<(Sym, EdgeKind)> {
+        match self.lexer.peek() {
+            b'"' => Ok((self.get()?, EdgeKind::FLOW)),
+            b'[' => {
+                let entry = self.edge_start("a dependency: [name, kind]")?;
+                while self.lexer.next_element()? {
+                    extras.push(self.value()?);
+                }
+                self.lexer.leave();
+                Ok(entry)
+            }
+            _ => self.lexer.wrong_type("a dependency: a name, or [name, kind]"),
+        }
     }
 
     /// Name and kind of an edge entry, whose bracket is next.

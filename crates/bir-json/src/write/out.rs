@@ -299,7 +299,7 @@ impl<'w> Out<'w> {
         let plain = match length {
             4..8 => halves(text, place, |first, last| {
                 let word = |half: &[u8; 4]| u64::from(u32::from_le_bytes(*half));
-                is_plain8(word(first) | word(last) << 32)
+                is_plain8(word(first) | (word(last) << 32))
             }),
             8..16 => halves(text, place, |first, last| {
                 is_plain8(u64::from_le_bytes(*first)) && is_plain8(u64::from_le_bytes(*last))
@@ -409,11 +409,11 @@ const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 /// are split into lanes of two, these into digits.
 #[inline]
 fn eight_digits(value: u64) -> u64 {
-    let fours = value / 10_000 | (value % 10_000) << 32;
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
     let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
-    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let twos = hundreds | ((fours - 100 * hundreds) << 16);
     let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | (twos - 10 * tens) << 8 | ZEROS
+    tens | ((twos - 10 * tens) << 8) | ZEROS
 }
 
 /// Copies a text of `N` to `2 * N` bytes behind the first byte of a place, as its first and its last `N` bytes;
