@@ -218,10 +218,18 @@ impl Input {
 
     /// The fault that the input is of another kind than the command reads.
     pub(crate) fn unexpected(&self, kind: Kind) -> Box<Fault> {
-        let is_json = |byte: &u8| matches!(byte, b'{' | b'[');
-        let looks = match self.bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
-            Some(first) if kind == Kind::Json && !is_json(first) => "text that is not JSON",
-            _ => kind.describe(),
+        let head = &self.bytes[..self.bytes.len().min(1024)];
+        let is_text = |bytes: &[u8]| match std::str::from_utf8(bytes) {
+            Ok(text) => !text.contains(|c: char| c.is_control() && !c.is_whitespace()),
+            // The head may end within a character.
+            Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
+        };
+        let looks = match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            None if kind == Kind::Json => return Fault::new(format!("{} is empty", self.name)),
+            Some(_) if kind == Kind::Json && !is_text(head) => Kind::Binary.describe(),
+            Some(b'{' | b'[') | None => kind.describe(),
+            Some(_) if kind == Kind::Json => "text that is not JSON",
+            Some(_) => kind.describe(),
         };
         Fault::new(format!("{} looks like {looks}, which this command does not read", self.name))
     }

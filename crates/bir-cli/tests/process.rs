@@ -154,6 +154,8 @@ fn hostile_documents_give_a_short_error() {
     let text = text.replace('\n', " ");
     assert_fails(&run(&["roundtrip"], text.as_bytes()), "no memory location is called `xxx");
     assert_fails(&run(&["stats"], &[0; 1000]), "looks like binary data");
+    assert_fails(&run(&["klr", "info"], b"a\x01\xff\x02"), "looks like binary data");
+    assert_fails(&run(&["neff", "info"], b""), "<stdin> is empty");
 }
 
 /// Cut off anywhere, a document is refused with a place, and nothing else happens.
