@@ -18,7 +18,7 @@ use smallvec::SmallVec;
 pub(super) use calls::roots;
 use touches::{Around, MAX_ALL_PARTS, Place, SpaceKey, StaticOperand, common, is_stepped};
 
-use super::{BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
+use super::{Bank, BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
 use crate::finding::Party;
 use crate::program::{
     Access, BlockId, Change, CounterId, Exit, Kind, MAX_STREAMS, NameId, Need, NewOp, NewTransfer, OpId,
@@ -78,6 +78,8 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
     let mut shared = Shared {
         counters: HashMap::new(),
         spaces: HashMap::new(),
+        starts: HashMap::new(),
+        commons: HashSet::new(),
         common: common(modules),
         barriers: HashMap::new(),
     };
@@ -124,8 +126,11 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
 
 /// What several cores have in common.
 struct Shared {
-    counters: HashMap<(u16, bool, u32), CounterId>,
+    counters: HashMap<(u16, Bank, u32), CounterId>,
     spaces: HashMap<SpaceKey, SpaceId>,
+    /// Where tensors that all cores see begin on the first core that has them.
+    starts: HashMap<SpaceId, i64>,
+    commons: HashSet<SpaceId>,
     /// Names of shared sets that several modules have.
     common: HashSet<String>,
     /// Counters of core barriers, by their number and place.
@@ -481,7 +486,8 @@ impl<'m> Filler<'_, 'm> {
         let program = &mut self.filled.program;
         let counter = *self.shared.barriers.entry((id, nth)).or_insert_with(|| program.add_counter());
         if self.filled.counters.len() < self.filled.program.counters as usize {
-            self.filled.counters.push((self.core, true, id));
+            self.filled.counters.push((self.core, Bank::Barrier, id));
+            self.filled.program.set_waiters(counter, None);
         }
         let arrive = [Update { counter, change: Change::Add(1) }];
         let pass = [Wait { counter, need: Need::Each(cores as i64), from: None }];
@@ -689,9 +695,14 @@ impl<'m> Filler<'_, 'm> {
 
     fn counter(&mut self, core: u16, event: bool, id: u32) -> CounterId {
         let filled = &mut self.filled;
-        *self.shared.counters.entry((core, event, id)).or_insert_with(|| {
+        let bank = if event { Bank::Event } else { Bank::Semaphore };
+        *self.shared.counters.entry((core, bank, id)).or_insert_with(|| {
             let counter = filled.program.add_counter();
-            filled.counters.push((core, event, id));
+            filled.counters.push((core, bank, id));
+            // Instructions wait for what their own core has.
+            if filled.modules.len() > 1 {
+                filled.program.set_waiters(counter, Some(core));
+            }
             counter
         })
     }
