@@ -325,8 +325,9 @@ fn moving(seed: u64) -> Spec {
 
 #[test]
 fn loops_with_accesses_that_move() {
-    let count = std::env::var("BIR_ORDER_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
-    for seed in 0..count {
+    let count: u64 = std::env::var("BIR_ORDER_PROGRAMS").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    let first = std::env::var("BIR_ORDER_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+    for seed in first..first + count {
         let spec = moving(seed);
         if moving_differences(&spec).is_empty() {
             continue;
