@@ -2,13 +2,14 @@
 //! loops and calls blocks that follow each other.
 
 mod calls;
+mod registers;
 mod touches;
 
 use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
 use bir::geometry::lattice::Overlap;
 use bir::geometry::{Footprint, Footprints, Progression, transfers};
-use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
+use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, RegId, Target};
 use bir::op_info::{Family, OpInfo};
 use bir::ops::GroupResetSemaphores;
 use bir::{Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
@@ -16,6 +17,7 @@ use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 pub(super) use calls::roots;
+use registers::Constants;
 use touches::{Around, MAX_ALL_PARTS, Place, SpaceKey, StaticOperand, common, is_stepped};
 
 use super::{Bank, BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
@@ -102,6 +104,8 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
             queues: HashMap::new(),
             met: HashMap::new(),
             values: HashMap::new(),
+            root: root.or(module.main()),
+            constants: None,
             pending: Vec::new(),
             around: Vec::new(),
             parts_left: MAX_ALL_PARTS,
@@ -151,6 +155,9 @@ struct Filler<'a, 'm> {
     met: HashMap<u32, u32>,
     /// Registers whose value is saved.
     values: HashMap<usize, u32>,
+    root: Option<FuncId>,
+    /// Registers that hold one value, when asked for.
+    constants: Option<Constants>,
     /// Blocks whose exits are not set yet.
     pending: Vec<(BlockId, Ends)>,
     /// The loops around, outermost first, as long as it is known how often each runs.
@@ -557,7 +564,12 @@ impl<'m> Filler<'_, 'm> {
             let need = match wait.wait_mode {
                 WaitMode::EvtSetThenClear => Need::Take,
                 _ if event => Need::Take,
-                WaitMode::SemGeReg => Need::Unknown,
+                WaitMode::SemGeReg => {
+                    match wait.wait_reg.and_then(|register| self.constant(inst, register)) {
+                        Some(value) => Need::AtLeast(value),
+                        None => Need::Unknown,
+                    }
+                }
                 WaitMode::Other(mode) => {
                     let detail = format!("waits in the mode {}, which is not known", module.str(mode));
                     self.local("ORD003", Severity::Warning, Party::of(op.0), None, detail);
@@ -596,6 +608,14 @@ impl<'m> Filler<'_, 'm> {
             let counter = self.counter(core, event, id);
             self.updates.push(Update { counter, change });
         }
+    }
+
+    /// What a register is known to hold when an instruction starts.
+    fn constant(&mut self, inst: InstId, register: Ref<RegId>) -> Option<i64> {
+        let (module, root) = (self.module, self.root);
+        let first = || root.and_then(|root| module[root].blocks.first().copied());
+        let constants = self.constants.get_or_insert_with(|| Constants::new(module, first()));
+        constants.at(module, register.id()?, inst)
     }
 
     /// What one instruction does to itself: library ops in place, DMAs over stepped partitions, unresolved names.

@@ -7,7 +7,7 @@ use bir_order::{Options, Verdict};
 use serde_json::{Value, json};
 
 /// A tensor in DRAM.
-fn dram(name: &str, kind: &str, space: &str, addr: u64) -> Value {
+pub(crate) fn dram(name: &str, kind: &str, space: &str, addr: u64) -> Value {
     json!({"addr_space": space, "dtype": "float32", "kind": kind, "name": format!("{name}_set"), "tensor_shape": [64],
         "memorylocations": [{"addr": addr, "bank": 0, "base": 0, "dims": [256], "name": name, "type": "DRAM"}]})
 }
@@ -18,29 +18,29 @@ fn shared(addr: u64) -> Value {
 }
 
 /// Sixteen elements from one on.
-fn part(name: &str, from: u64) -> Value {
+pub(crate) fn part(name: &str, from: u64) -> Value {
     json!({"ap": [[1, 16]], "dtype": "float32", "kind": "physical_ap", "memref": name, "offset": from})
 }
 
-fn inst(name: &str, engine: &str, opcode: &str) -> Value {
+pub(crate) fn inst(name: &str, engine: &str, opcode: &str) -> Value {
     json!({"engine": engine, "name": name, "opcode": opcode, "ins": [], "outs": []})
 }
 
-fn with(mut inst: Value, key: &str, value: Value) -> Value {
+pub(crate) fn with(mut inst: Value, key: &str, value: Value) -> Value {
     inst[key] = value;
     inst
 }
 
-fn writes(name: &str, part: Value) -> Value {
+pub(crate) fn writes(name: &str, part: Value) -> Value {
     with(inst(name, "DVE", "TensorCopy"), "outs", json!([part]))
 }
 
-fn reads(name: &str, part: Value) -> Value {
+pub(crate) fn reads(name: &str, part: Value) -> Value {
     with(inst(name, "DVE", "TensorCopy"), "ins", json!([part]))
 }
 
 /// Updates a semaphore of a core when it is done.
-fn counts(inst: Value, id: u32, core: u32) -> Value {
+pub(crate) fn counts(inst: Value, id: u32, core: u32) -> Value {
     let update = json!({"id": id, "sync_type": "semaphore", "target_core": core, "update_mode": "sem-add-imm",
         "update_value": 1});
     let mut sync = inst.get("sync_info").cloned().unwrap_or_else(|| json!({}));
@@ -57,7 +57,7 @@ fn barrier(name: &str) -> Value {
     with(with(inst(name, "ALL", "CoreBarrier"), "cores", json!([0, 1])), "id", json!(5))
 }
 
-fn check(cores: Vec<(Value, Vec<Value>)>) -> (Vec<Line>, Verdict) {
+pub(crate) fn check(cores: Vec<(Value, Vec<Value>)>) -> (Vec<Line>, Verdict) {
     let modules: Vec<bir::Module> = cores
         .into_iter()
         .enumerate()

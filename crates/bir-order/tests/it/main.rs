@@ -6,4 +6,5 @@ mod groups;
 mod limits;
 mod model;
 mod oracle;
+mod registers;
 mod vectors;
