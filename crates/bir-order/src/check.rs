@@ -9,6 +9,7 @@ mod unknown;
 mod waits;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use bir::diag::Severity;
 use bir::geometry::lattice::Overlap;
@@ -211,10 +212,17 @@ fn ahead<A: Send, B, C>(
         let other = other();
         return then(other, one());
     }
+    let waiting = Mutex::new(Some(one));
+    let make = || waiting.lock().ok()?.take().map(|one| one());
     std::thread::scope(|scope| {
-        let one = scope.spawn(one);
+        // Where no thread is to be had, it is made here in the end.
+        let started = std::thread::Builder::new().spawn_scoped(scope, make);
         let other = other();
-        then(other, one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let made = match started {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => make(),
+        };
+        then(other, made.expect("it is made once"))
     })
 }
 
