@@ -175,7 +175,7 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
         let path = walk.clone();
         let unrolled = loops::unrolled(program, &loops, &path, None);
         let stuck = ahead(
-            program.len() >= MIN_AHEAD,
+            SMALL.contains(&program.len()) || program.len() >= LARGE,
             || Walked::new(program, unrolled, meeting, &loops, options),
             || {
                 checker.straight(walk);
@@ -198,8 +198,11 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
     checker.finish()
 }
 
-/// Operations from which on two walks are ordered at the same time.
-const MIN_AHEAD: usize = 1 << 12;
+/// Operations of programs of which two walks are ordered at the same time. That takes an eighth more memory, which
+/// those of tens of thousands have no room for in one and a half times their document; below that the program itself
+/// counts for more.
+const SMALL: std::ops::Range<usize> = 1 << 12..1 << 14;
+const LARGE: usize = 1 << 17;
 
 /// Goes on with two things, which are made at the same time if that is wanted.
 fn ahead<A: Send, B, C>(
