@@ -22,9 +22,6 @@ use crate::schedules;
 use crate::trace::{Run, Trace};
 use additions::{Before, Epoch, Members, first_less};
 
-/// Most rounds; a program takes two or three.
-const MAX_ROUNDS: usize = 64;
-
 /// Most steps of searches among additions that are out of order among each other. Past that a wait is only taken to mean what
 /// it needs by what each addition adds, and past twice as many it is not looked at.
 const MAX_SEARCH: u64 = 20_000_000;
@@ -38,15 +35,17 @@ const MAX_LEANING: u32 = 20_000_000;
 /// Most takings that no lane has and that are looked at, in each round.
 const MAX_TAKEN_WORK: usize = 50_000_000;
 
-/// Most races with resets that are noted in each round.
+/// Most races with resets that are noted in each round, of all counters.
 const MAX_RACES: usize = 100_000;
+
+/// Wait or update, reset, counter: which comes first is not fixed.
+pub(crate) type Race = (u32, u32, u32);
 
 /// What came out.
 pub(crate) struct Order {
     pub(crate) edges: Edges,
     pub(crate) clocks: Clocks,
-    /// Wait or update, reset, counter: which comes first is not fixed.
-    pub(crate) reset_races: Vec<(u32, u32, u32)>,
+    pub(crate) reset_races: Vec<Race>,
     /// Two transfers of one counter that can be in flight together where a wait means one of them.
     pub(crate) mixed: Vec<(u32, u32, u32)>,
     /// Waits, by node and index, that mean some of several additions without it being known which.
@@ -55,6 +54,27 @@ pub(crate) struct Order {
     pub(crate) leaning: HashSet<(u32, u32)>,
     /// Counters of which waits may order more than was found: there was too much to look at.
     pub(crate) open: HashSet<u32>,
+    /// A node with waits of which it was not seen that all edges hold: there was too much to look at. Edges may then order
+    /// what nothing orders.
+    pub(crate) unsettled: Option<u32>,
+    /// There are more races with resets.
+    pub(crate) more_races: bool,
+}
+
+/// How much work may be done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Most steps of searches.
+    search: u64,
+    /// Most rounds, times nodes and edges. A program takes two or three rounds.
+    rounds: u64,
+}
+
+impl Limits {
+    /// So much for rounds.
+    pub(crate) fn of(rounds: u64) -> Limits {
+        Limits { search: MAX_SEARCH, rounds }
+    }
 }
 
 /// Which assumptions are made.
@@ -67,12 +87,12 @@ pub(crate) struct Mode {
 }
 
 /// Binds all waits.
-pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode) -> Order {
-    order_within(trace, run, logs, mode, MAX_SEARCH).0
+pub(crate) fn order(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode, rounds: u64) -> Order {
+    order_within(trace, run, logs, mode, Limits::of(rounds)).0
 }
 
-/// The same with at most so many steps of searches, and the number of steps that it took.
-fn order_within(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode, max_search: u64) -> (Order, u64) {
+/// The same, and the number of steps that it took.
+fn order_within(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode, limits: Limits) -> (Order, u64) {
     let queues = mode.queues.then(|| QueueOrder::new(trace, run));
     let mut binder = Binder {
         trace,
@@ -91,13 +111,14 @@ fn order_within(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode, max_searc
         open: HashSet::new(),
         steps: 0,
         searched: 0,
-        max_search,
+        limits,
+        more_races: false,
         common_work: 0,
         lean_work: Cell::new(0),
         taken_work: 0,
     };
     let drains = drains(trace, run);
-    binder.settle(logs, &drains);
+    let unsettled = binder.settle(logs, &drains);
     let mut reset_races = binder.reset_races;
     reset_races.sort_unstable();
     reset_races.dedup();
@@ -114,6 +135,8 @@ fn order_within(trace: &Trace<'_>, run: &Run, logs: &Logs, mode: Mode, max_searc
         vague: binder.vague,
         leaning: binder.leaning.into_inner(),
         open: binder.open,
+        unsettled,
+        more_races: binder.more_races,
     };
     (order, work)
 }
@@ -153,7 +176,7 @@ struct Binder<'a, 'p> {
     /// Counters that nothing makes smaller.
     simple: Vec<bool>,
     edges: Edges,
-    reset_races: Vec<(u32, u32, u32)>,
+    reset_races: Vec<Race>,
     mixed: Vec<(u32, u32, u32)>,
     vague: HashSet<(u32, u32)>,
     leaning: RefCell<HashSet<(u32, u32)>>,
@@ -163,7 +186,8 @@ struct Binder<'a, 'p> {
     /// Steps that grow with the program, and steps of searches, in all rounds.
     steps: u64,
     searched: u64,
-    max_search: u64,
+    limits: Limits,
+    more_races: bool,
     /// In this round.
     common_work: usize,
     lean_work: Cell<u32>,
@@ -183,14 +207,16 @@ struct Lane {
 }
 
 impl Binder<'_, '_> {
-    /// Assumes all edges and takes away what does not hold.
-    fn settle(&mut self, logs: &Logs, drains: &[Edge]) {
+    /// Assumes all edges and takes away what does not hold. Gives a node where it was not seen that the rest holds.
+    fn settle(&mut self, logs: &Logs, drains: &[Edge]) -> Option<u32> {
         self.round(logs, drains);
-        for _ in 0..MAX_ROUNDS {
+        let mut work = 0;
+        loop {
             // One table at a time: they are most of the memory.
             self.clocks = None;
             self.clocks = Some(Clocks::new(self.trace, self.run, &self.edges, self.queues, None));
             self.reset_races.clear();
+            self.more_races = false;
             self.mixed.clear();
             self.vague.clear();
             self.leaning.borrow_mut().clear();
@@ -200,8 +226,14 @@ impl Binder<'_, '_> {
             let edges = std::mem::take(&mut self.edges);
             self.before = Some((edges, OnceCell::new()));
             self.round(logs, drains);
-            if self.before.take().is_some_and(|(before, _)| before == self.edges) {
-                break;
+            let (before, _) = self.before.take().expect("just set");
+            if before == self.edges {
+                return None;
+            }
+            work += (self.trace.len() + self.edges.list.len() + self.edges.prefixes.len()) as u64;
+            if work > self.limits.rounds {
+                let same = before.list.iter().zip(&self.edges.list).take_while(|(a, b)| a == b).count();
+                return before.list.get(same).or(self.edges.list.last()).map(|edge| edge.node).or(Some(0));
             }
         }
     }
@@ -254,7 +286,7 @@ impl Binder<'_, '_> {
         let Some((edges, by_node)) = self.before.as_ref().filter(|_| waits.len() > 1) else { return false };
         let by_node = by_node.get_or_init(|| ByNode::new(self.trace.len(), &edges.list));
         let real = self.trace.len() + self.trace.transfers.len();
-        let leans = by_node.of(wait.node, &edges.list).any(|edge| {
+        let leans = by_node.of(wait.node).iter().any(|edge| {
             let is_other = match waits.get(edge.wait as usize) {
                 Some(other) => edge.wait < wait.row || self.simple[other.counter.index()],
                 None => true,
@@ -353,14 +385,14 @@ impl Binder<'_, '_> {
                     }
                     // An update that may fall on either side of a reset is an error of its own; waits are bound as
                     // if it came when it can first come.
-                    let room = MAX_RACES.saturating_sub(races.len());
-                    let later = starts[landing..].iter().take(room);
+                    let later = starts[landing..].iter();
                     let later = later.take_while(|later| !self.precedes(event.row, later.node));
-                    races.extend(later.map(|later| (event.row, later.node, counter)));
-                    let room = MAX_RACES.saturating_sub(races.len());
-                    let earlier = starts[..landing].iter().rev().take(room);
+                    let later = later.map(|later| (event.row, later.node, counter));
+                    self.more_races |= self.note(&mut races, later);
+                    let earlier = starts[..landing].iter().rev();
                     let earlier = earlier.take_while(|earlier| !self.precedes(earlier.row, event.node));
-                    races.extend(earlier.map(|earlier| (event.row, earlier.node, counter)));
+                    let earlier = earlier.map(|earlier| (event.row, earlier.node, counter));
+                    self.more_races |= self.note(&mut races, earlier);
                 }
                 _ => {}
             }
@@ -369,10 +401,22 @@ impl Binder<'_, '_> {
             let turns = starts
                 .windows(2)
                 .filter(|turn| turn[0].row != turn[1].node && !self.precedes(turn[0].row, turn[1].node));
-            races.extend(turns.map(|turn| (turn[0].row, turn[1].node, counter)));
+            let turns = turns.map(|turn| (turn[0].row, turn[1].node, counter));
+            self.more_races |= self.note(&mut races, turns);
         }
         self.reset_races.extend(races);
         epochs
+    }
+
+    /// Adds races, up to as many as are noted. An operation makes its own updates one after the other. Whether there are
+    /// more.
+    fn note(&self, races: &mut Vec<Race>, more: impl Iterator<Item = Race>) -> bool {
+        let nodes = self.trace.len() as u32;
+        let node_of = |row: u32| row.checked_sub(nodes).map_or(row, |at| self.trace.transfers[at as usize].0);
+        let room = MAX_RACES.saturating_sub(self.reset_races.len() + races.len());
+        let mut more = more.filter(|(row, reset, _)| node_of(*row) != *reset);
+        races.extend(more.by_ref().take(room));
+        more.next().is_some()
     }
 
     fn counter(&mut self, counter: u32, events: &[Event]) {
@@ -406,11 +450,17 @@ impl Binder<'_, '_> {
                         let races_after = starts.get(epoch).is_some_and(|next| {
                             next.node != event.node && !self.precedes(event.node, next.node)
                         });
+                        let mut races = Vec::new();
                         if races_before {
-                            self.reset_races.push((event.node, starts[epoch - 1].node, counter));
+                            races.push((event.node, starts[epoch - 1].node, counter));
                         }
                         if races_after {
-                            self.reset_races.push((event.node, starts[epoch].node, counter));
+                            races.push((event.node, starts[epoch].node, counter));
+                        }
+                        if !races.is_empty() {
+                            let mut noted = std::mem::take(&mut self.reset_races);
+                            self.more_races |= self.note(&mut noted, races.into_iter());
+                            self.reset_races = noted;
                         }
                         if (races_before || races_after) && !self.mode.hopeful {
                             continue;
@@ -520,12 +570,12 @@ impl Binder<'_, '_> {
             }
             return;
         }
-        let direct = self.searched > self.max_search;
+        let direct = self.searched > self.limits.search;
         if direct && self.mode.hopeful {
             self.hope(epoch, wait);
             return;
         }
-        if self.searched > self.max_search.saturating_mul(2) {
+        if self.searched > self.limits.search.saturating_mul(2) {
             self.open.insert(counter);
             self.vague.insert((wait.node, wait.row));
             self.behind(epoch, first, wait);

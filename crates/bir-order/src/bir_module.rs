@@ -27,11 +27,20 @@ pub struct BirProgram<'m> {
     /// The DMABlock of every transfer, or the instruction that is its own transfer.
     transfers: Vec<InstId>,
     spaces: Vec<(u16, Space)>,
-    /// Core, whether it is an event, number.
-    counters: Vec<(u16, bool, u32)>,
+    /// Core, what it is, number.
+    counters: Vec<(u16, Bank, u32)>,
     blocks: Vec<(u16, bir::ids::BlockId)>,
     local: Vec<Local>,
     accumulates: bool,
+}
+
+/// What a counter is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Bank {
+    Semaphore,
+    Event,
+    /// Where cores meet.
+    Barrier,
 }
 
 /// A finding about one instruction alone.
@@ -201,8 +210,12 @@ impl<'m> BirProgram<'m> {
 
     /// A semaphore or event in words.
     pub fn counter_name(&self, counter: crate::program::CounterId) -> String {
-        let (core, event, id) = self.counters[counter.index()];
-        let bank = if event { "event" } else { "semaphore" };
+        let (core, bank, id) = self.counters[counter.index()];
+        let bank = match bank {
+            Bank::Semaphore => "semaphore",
+            Bank::Event => "event",
+            Bank::Barrier => return format!("core barrier {id}"),
+        };
         if self.modules.len() > 1 { format!("{bank} {id} of core {core}") } else { format!("{bank} {id}") }
     }
 

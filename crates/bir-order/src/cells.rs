@@ -37,7 +37,8 @@ impl Cells {
         for access in program.accesses.iter().chain(program.transfer_accesses.iter()) {
             let (writes, count) = &mut touched[program.bytes[access.bytes.index()].space.index()];
             *writes |= access.effect.writes;
-            *count += 1;
+            // A group can be in the wrong state all by itself.
+            *count += 1 + u32::from(access.effect.group.is_some());
             written[access.bytes.index()] |= access.effect.writes;
         }
         // What is only read needs no cells, nor does what is touched once, outside of loops.
@@ -86,16 +87,21 @@ impl Cells {
             for (at, piece) in bytes.pieces.iter().enumerate() {
                 let (runs, exact) = runs(bytes, at);
                 *tight &= exact;
-                for run in runs {
-                    let from = bounds.partition_point(|bound| *bound < run.start) >> shift;
-                    let to = (bounds.partition_point(|bound| *bound < run.end) - 1) >> shift;
-                    for (class, mask) in classes.iter().enumerate() {
-                        if mask & piece.partitions.0 != 0 {
-                            found.extend((from..=to).map(|cell| (class * per_class + cell) as u32));
-                        }
+                let stretches: SmallVec<[(usize, usize); 4]> = runs
+                    .iter()
+                    .map(|run| {
+                        let from = bounds.partition_point(|bound| *bound < run.start) >> shift;
+                        (from, (bounds.partition_point(|bound| *bound < run.end) - 1) >> shift)
+                    })
+                    .collect();
+                for (class, mask) in classes.iter().enumerate() {
+                    if mask & piece.partitions.0 != 0 {
+                        let cells = stretches.iter().flat_map(|(from, to)| *from..=*to);
+                        found.extend(cells.map(|cell| (class * per_class + cell) as u32));
                     }
                 }
             }
+            // In order already where runs are.
             found.sort_unstable();
             found.dedup();
             let first = self.list.len() as u32;
@@ -127,6 +133,7 @@ impl Cells {
         }
         // Numbers for what is left, in the order in which the sets touch it.
         let mut numbers = vec![u32::MAX; groups.len()];
+        groups.iter_mut().for_each(|group| group.seen = u32::MAX);
         let mut kept = start;
         let mut found: Vec<u32> = Vec::new();
         for id in ids {
@@ -134,7 +141,9 @@ impl Cells {
             found.clear();
             for cell in &self.list[from as usize..to as usize] {
                 let group = group_of[*cell as usize] as usize;
-                if !groups[group].written {
+                // A set has many boxes of few groups.
+                let is_seen = std::mem::replace(&mut groups[group].seen, *id) == *id;
+                if is_seen || !groups[group].written {
                     continue;
                 }
                 if numbers[group] == u32::MAX {
@@ -144,7 +153,6 @@ impl Cells {
                 found.push(numbers[group]);
             }
             found.sort_unstable();
-            found.dedup();
             self.list[kept..kept + found.len()].copy_from_slice(&found);
             self.ranges[*id as usize] = (kept as u32, (kept + found.len()) as u32);
             kept += found.len();

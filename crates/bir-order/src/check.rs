@@ -9,6 +9,7 @@ mod unknown;
 mod waits;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use bir::diag::Severity;
 use bir::geometry::lattice::Overlap;
@@ -17,7 +18,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::bind::{self, Mode, Order};
 use crate::cells::Cells;
 use crate::clocks::Clocks;
-use crate::conflicts::{self, Touch, access_of};
+use crate::conflicts::{self, Touch, Unordered, access_of};
 use crate::finding::{Carried, Common, Finding, Hazard, Party, Tag, WaitFact};
 use crate::logs::Logs;
 use crate::loops::{self, Loop, Visit};
@@ -41,6 +42,8 @@ pub struct Options {
     pub max_pairs: usize,
     /// Most of them that become findings, those that stand first; the others are counted.
     pub max_told: usize,
+    /// Most work on what waits mean because of other waits, in operations looked at again; past that it is undecided.
+    pub max_rounds: u64,
 }
 
 impl Default for Options {
@@ -52,9 +55,13 @@ impl Default for Options {
             redundant: false,
             max_pairs: 1_000_000,
             max_told: usize::MAX,
+            max_rounds: MAX_ROUNDS,
         }
     }
 }
+
+/// A million operations a hundred times; a program takes two or three.
+pub(crate) const MAX_ROUNDS: u64 = 200_000_000;
 
 /// The verdict. spec: ordering 15
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -141,12 +148,13 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
     let cells = Cells::new(program, !loops.is_empty());
     let meeting = cells.meeting(program);
     let (walks, all_paths) = loops::straight(program, &loops);
+    let meeting = meeting.as_ref().unwrap_or(&cells);
     let mut checker = Checker {
         program,
         options,
         loops: &loops,
         cells: &cells,
-        meeting: meeting.as_ref().unwrap_or(&cells),
+        meeting,
         pairs: HashMap::new(),
         findings: Vec::new(),
         said: HashSet::new(),
@@ -157,24 +165,68 @@ pub fn check(program: &Program, options: &Options) -> Outcome {
         walk: 0,
         waits: HashMap::new(),
         kept: None,
+        classes: HashMap::new(),
     };
     for walk in walks {
-        let path = (!loops.is_empty()).then(|| walk.clone());
-        checker.straight(walk);
-        let Some(path) = path else { continue };
-        if checker.repeats && loops.iter().any(|of| of.trips.is_none()) {
-            checker.once(loops::once(program, &loops, &path));
+        if loops.is_empty() {
+            checker.straight(walk);
+            continue;
         }
-        let stuck = checker.unrolled(loops::unrolled(program, &loops, &path, None));
+        let path = walk.clone();
+        let unrolled = loops::unrolled(program, &loops, &path, None);
+        let stuck = ahead(
+            SMALL.contains(&program.len()) || program.len() >= LARGE,
+            || Walked::new(program, unrolled, meeting, &loops, options),
+            || {
+                checker.straight(walk);
+                if checker.repeats && loops.iter().any(|of| of.trips.is_none()) {
+                    checker.once(loops::once(program, &loops, &path));
+                }
+                &mut checker
+            },
+            |checker, walked| checker.unrolled(walked),
+        );
         // Behind a loop that never ends the others are looked at on their own.
         let outer = (0..loops.len()).filter(|at| loops[*at].depth == 0);
         if stuck && outer.clone().count() > 1 {
             for only in outer.take(MAX_SINGLE_LOOPS) {
-                checker.unrolled(loops::unrolled(program, &loops, &path, Some(only)));
+                let unrolled = loops::unrolled(program, &loops, &path, Some(only));
+                checker.unrolled(Walked::new(program, unrolled, meeting, &loops, options));
             }
         }
     }
     checker.finish()
+}
+
+/// Operations of programs of which two walks are ordered at the same time. That takes an eighth more memory, which
+/// those of tens of thousands have no room for in one and a half times their document; below that the program itself
+/// counts for more.
+const SMALL: std::ops::Range<usize> = 1 << 12..1 << 14;
+const LARGE: usize = 1 << 17;
+
+/// Goes on with two things, which are made at the same time if that is wanted.
+fn ahead<A: Send, B, C>(
+    wanted: bool,
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B,
+    then: impl FnOnce(B, A) -> C,
+) -> C {
+    if !wanted {
+        let other = other();
+        return then(other, one());
+    }
+    let waiting = Mutex::new(Some(one));
+    let make = || waiting.lock().ok()?.take().map(|one| one());
+    std::thread::scope(|scope| {
+        // Where no thread is to be had, it is made here in the end.
+        let started = std::thread::Builder::new().spawn_scoped(scope, make);
+        let other = other();
+        let made = match started {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => make(),
+        };
+        then(other, made.expect("it is made once"))
+    })
 }
 
 /// Most loops that are looked at on their own.
@@ -186,19 +238,20 @@ pub(crate) struct Ordered<'p> {
     pub(crate) run: Run,
     pub(crate) logs: Logs,
     pub(crate) order: Order,
+    max_rounds: u64,
 }
 
 impl<'p> Ordered<'p> {
-    pub(crate) fn new(program: &'p Program, walk: Vec<Visit>) -> Ordered<'p> {
+    pub(crate) fn new(program: &'p Program, walk: Vec<Visit>, max_rounds: u64) -> Ordered<'p> {
         let trace = Trace::new(program, walk);
         let run = trace::run(&trace);
         let logs = Logs::new(&trace, &run);
-        let order = bind::order(&trace, &run, &logs, Mode { queues: false, hopeful: false });
-        Ordered { trace, run, logs, order }
+        let order = bind::order(&trace, &run, &logs, Mode { queues: false, hopeful: false }, max_rounds);
+        Ordered { trace, run, logs, order, max_rounds }
     }
 
     fn under(&self, mode: Mode) -> Order {
-        bind::order(&self.trace, &self.run, &self.logs, mode)
+        bind::order(&self.trace, &self.run, &self.logs, mode, self.max_rounds)
     }
 
     pub(crate) fn precedes(&self, row: u32, node: u32) -> bool {
@@ -233,6 +286,27 @@ impl<'p> Ordered<'p> {
     }
 }
 
+/// A walk with its order and what is unordered in it: all that takes long and needs no look at other walks.
+struct Walked<'p> {
+    ordered: Ordered<'p>,
+    unordered: Unordered,
+}
+
+impl<'p> Walked<'p> {
+    fn new(
+        program: &'p Program,
+        walk: Vec<Visit>,
+        cells: &Cells,
+        loops: &[Loop],
+        options: &Options,
+    ) -> Walked<'p> {
+        let ordered = Ordered::new(program, walk, options.max_rounds);
+        let Ordered { trace, run, order, .. } = &ordered;
+        let unordered = conflicts::unordered(trace, run, &order.clocks, cells, loops, options.max_pairs);
+        Walked { ordered, unordered }
+    }
+}
+
 struct Checker<'a> {
     program: &'a Program,
     options: &'a Options,
@@ -256,23 +330,26 @@ struct Checker<'a> {
     waits: HashMap<(u32, u32), waits::WaitState>,
     /// Waits that were not redundant somewhere.
     kept: Option<HashSet<(u32, u32)>>,
+    /// Pairs by class, when asked for.
+    classes: HashMap<(Hazard, Party, Party), Option<Tag>>,
 }
 
 impl Checker<'_> {
     fn straight(&mut self, walk: Vec<Visit>) {
-        let ordered = Ordered::new(self.program, walk);
+        let ordered = Ordered::new(self.program, walk, self.options.max_rounds);
         self.unknown();
         // What loops that run more than once leave unordered, and whether they come to an end, shows where they do.
         if !self.repeats {
             self.protocol(&ordered, false);
-            self.pairs(&ordered, false);
+            let unordered = self.unordered(&ordered);
+            self.pairs(&ordered, unordered, false);
             groups::check(self, &ordered);
         }
         waits::check(self, &ordered, false);
         if self.options.strict {
             self.program_order(&ordered);
         }
-        if self.options.all {
+        if self.options.all && !self.repeats {
             self.all(&ordered);
         }
         if self.options.redundant {
@@ -282,19 +359,32 @@ impl Checker<'_> {
 
     /// Loops whose number of runs is not known may run once.
     fn once(&mut self, walk: Vec<Visit>) {
-        let ordered = Ordered::new(self.program, walk);
+        let ordered = Ordered::new(self.program, walk, self.options.max_rounds);
         self.protocol(&ordered, true);
-        self.pairs(&ordered, true);
+        let unordered = self.unordered(&ordered);
+        self.pairs(&ordered, unordered, true);
+        if self.options.all {
+            self.all(&ordered);
+        }
+    }
+
+    fn unordered(&self, ordered: &Ordered<'_>) -> Unordered {
+        let Ordered { trace, run, order, .. } = ordered;
+        let limit = self.options.max_pairs;
+        conflicts::unordered(trace, run, &order.clocks, self.meeting, self.loops, limit)
     }
 
     /// Whether a loop never ends.
-    fn unrolled(&mut self, walk: Vec<Visit>) -> bool {
-        let ordered = Ordered::new(self.program, walk);
+    fn unrolled(&mut self, walked: Walked<'_>) -> bool {
+        let Walked { ordered, unordered } = walked;
         self.protocol(&ordered, true);
         waits::check(self, &ordered, true);
-        self.pairs(&ordered, true);
+        self.pairs(&ordered, unordered, true);
         if self.repeats {
             groups::check(self, &ordered);
+        }
+        if self.options.all && self.repeats {
+            self.all(&ordered);
         }
         if self.options.redundant {
             self.redundant(&ordered);
@@ -312,6 +402,10 @@ impl Checker<'_> {
         self.count_untold();
         let position = |finding: &Finding| (finding.first.op, finding.first.transfer, finding.code);
         self.findings.sort_by(|a, b| position(a).cmp(&position(b)).then_with(|| a.second.cmp(&b.second)));
+        let pairs = std::mem::take(&mut self.classes).into_iter();
+        let pairs = pairs.map(|((kind, first, second), tag)| ClassedPair { kind, first, second, tag });
+        self.outcome.pairs.extend(pairs);
+        self.outcome.pairs.sort_unstable_by_key(|pair| (pair.first, pair.second, pair.kind));
         if let Some(kept) = self.kept.take() {
             let program = self.program;
             for op in (0..program.ops.len() as u32).filter(|op| program.first_clone(*op) == *op) {
@@ -337,6 +431,8 @@ impl Checker<'_> {
     /// Deadlocks, events, resets, mixed transfers.
     fn protocol(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
         let Ordered { trace, run, order, .. } = ordered;
+        self.unsettled(ordered, order);
+        self.outcome.cut_off |= order.more_races;
         let unknown_from = self.unknown_from(ordered).unwrap_or(NONE);
         let known = |row: u32| run.rank[ordered.node_of(row) as usize] < unknown_from;
         let unwalked = self.unwalked(ordered);
@@ -364,9 +460,7 @@ impl Checker<'_> {
             finding.counter = Some(CounterId(*counter));
             self.say(finding);
         }
-        // An operation makes its own updates one after the other.
-        let apart = |row: u32, reset: u32| ordered.node_of(row) != ordered.node_of(reset);
-        let races = order.reset_races.iter().filter(|(row, reset, _)| known(*row) && apart(*row, *reset));
+        let races = order.reset_races.iter().filter(|(row, _, _)| known(*row));
         for (row, reset, counter) in races {
             let mut finding = plain("ORD018", Severity::Error, ordered.party(*row));
             finding.second = Some(ordered.party(*reset));
@@ -379,9 +473,17 @@ impl Checker<'_> {
             finding.counter = Some(CounterId(*counter));
             self.say(finding);
         }
-        let races = order.reset_races.iter().any(|(row, reset, _)| apart(*row, *reset));
-        if run.stuck.is_empty() && !races && !self.unknown_resets && !self.tried {
+        if run.stuck.is_empty() && order.reset_races.is_empty() && !self.unknown_resets && !self.tried {
             self.schedules(ordered, in_loops);
+        }
+    }
+
+    /// Waits of which it was not found out what they mean.
+    fn unsettled(&mut self, ordered: &Ordered<'_>, order: &Order) {
+        if let Some(node) = order.unsettled {
+            let mut finding = plain("ORD021", Severity::Note, ordered.party(node));
+            finding.certain = false;
+            self.say(finding);
         }
     }
 
@@ -519,11 +621,14 @@ impl Checker<'_> {
         }
     }
 
+    /// Classes all pairs of a walk that lie in the same iteration, each as the worst of all walks that are classed: where
+    /// no run takes every block once, those that go through loops as often as they run, else those that take them once.
     fn all(&mut self, ordered: &Ordered<'_>) {
         let by_queue = ordered.under(Mode { queues: true, hopeful: false });
+        self.unsettled(ordered, &by_queue);
         let Ordered { trace, run, order, .. } = ordered;
-        let mut classes: HashMap<(Hazard, Party, Party), Option<Tag>> = HashMap::new();
-        let mut same_value: HashSet<(Hazard, Party, Party)> = HashSet::new();
+        let unsettled = order.unsettled.or(by_queue.unsettled).is_some();
+        let mut classes = std::mem::take(&mut self.classes);
         conflicts::all_pairs(trace, run, self.meeting, self.loops, |earlier, later, overlap| {
             let (streams, rank) = (trace.streams_of(later.node).0, run.rank[later.node as usize]);
             let tag = if order.clocks.precedes(earlier.row, streams, rank) {
@@ -538,11 +643,12 @@ impl Checker<'_> {
                 (one, other) = (other, one);
             }
             let (first, second) = (ordered.party(one.row), ordered.party(other.row));
-            if first == second {
+            let carried = self.carried(trace.visit(earlier.node), trace.visit(later.node));
+            if first == second || carried.is_some_and(|(_, distance)| distance != 0) {
                 return;
             }
             let (a, b) = (access_of(trace, one), access_of(trace, other));
-            let tag = (overlap == Overlap::Yes || tag == Tag::Ok).then_some(tag);
+            let tag = (overlap == Overlap::Yes || tag == Tag::Ok).then_some(tag).filter(|_| !unsettled);
             let value = |party: Party| self.program.value_of(party.op.0);
             for kind in Hazard::between(a.effect, b.effect) {
                 if tag != Some(Tag::Ok)
@@ -550,25 +656,18 @@ impl Checker<'_> {
                     && value(first) == value(second)
                     && a.bytes == b.bytes
                 {
-                    same_value.insert((kind, first, second));
                     continue;
                 }
                 let class = classes.entry((kind, first, second)).or_insert(tag);
                 *class = (*class).max(tag);
             }
         });
-        let mut pairs: Vec<ClassedPair> = classes
-            .into_iter()
-            .map(|((kind, first, second), tag)| ClassedPair { kind, first, second, tag })
-            .collect();
-        pairs.sort_by_key(|pair| (pair.first, pair.second, pair.kind));
-        pairs.retain(|pair| !self.outcome.pairs.contains(pair));
-        self.outcome.pairs.extend(pairs);
+        self.classes = classes;
     }
 
     /// Notes the waits of which an edge is not implied by others.
     fn redundant(&mut self, ordered: &Ordered<'_>) {
-        let Ordered { trace, run, order, logs } = ordered;
+        let Ordered { trace, run, order, logs, .. } = ordered;
         // With what is known of prefixes, which is not kept otherwise.
         let clocks = Clocks::whole(trace, run, &order.edges);
         let precedes =
@@ -580,10 +679,9 @@ impl Checker<'_> {
         let by_node = crate::clocks::ByNode::new(trace.len(), &order.edges.list);
         let mut bound: HashSet<(u32, u32)> = HashSet::new();
         for &node in &run.order {
-            let edges: smallvec::SmallVec<[crate::clocks::Edge; 4]> =
-                by_node.of(node, &order.edges.list).collect();
+            let edges = by_node.of(node);
             let streams = trace.streams_of(node);
-            for edge in &edges {
+            for edge in edges {
                 if edge.wait == NONE {
                     continue;
                 }
@@ -616,8 +714,9 @@ impl Checker<'_> {
                 // What is not bound orders nothing by itself, but takes part in what its counter means. Where counts
                 // shrink, what a wait is bound to may be less than what it waits for.
                 let at = at as u32;
-                let vague =
-                    shrinking[wait.counter.index()] || some_shrink && order.vague.contains(&(node, at));
+                let vague = order.unsettled.is_some()
+                    || shrinking[wait.counter.index()]
+                    || some_shrink && order.vague.contains(&(node, at));
                 if !bound.remove(&(node, at)) || vague {
                     kept.insert((self.program.first_clone(op), at));
                 }

@@ -152,17 +152,12 @@ impl Clocks {
         table.resize(rows * width, NONE);
         let mut clocks = Clocks { width, table };
         let by_node = ByNode::new(nodes, &edges.list);
-        let mut prefixes = edges.prefixes.len();
-        // Prefixes are handled at their node, last ones first.
-        let mut prefix_order: Vec<u32> = (0..prefixes as u32).collect();
-        prefix_order.sort_by_key(|at| run.rank[edges.prefixes[*at as usize].node as usize]);
+        let mut prefixes = PrefixesByNode::new(nodes, &edges.prefixes);
         let links = gone.map(|gone| Links::new(trace, gone));
         let is_gone = |node: u32| gone.is_some_and(|gone| gone[node as usize]);
 
         for &node in run.order.iter().rev() {
-            while prefixes > 0 && edges.prefixes[prefix_order[prefixes - 1] as usize].node == node {
-                prefixes -= 1;
-                let at = prefix_order[prefixes];
+            while let Some(at) = prefixes.take(node) {
                 let prefix = edges.prefixes[at as usize];
                 let row = (nodes + transfers) as u32 + at;
                 let Some(rows) = &mut passing else {
@@ -202,7 +197,7 @@ impl Clocks {
                     }
                 }
             }
-            for edge in by_node.of(node, &edges.list) {
+            for edge in by_node.of(node) {
                 let row = passing.as_mut().map_or(edge.row, |rows| rows.of(edge.row, &mut clocks));
                 clocks.precede(row, node, streams.0, rank);
             }
@@ -220,11 +215,9 @@ impl Clocks {
         let mut clocks = Clocks { width, table: vec![NONE; (completions + nodes) * width] };
         let start_of = |node: u32| completions as u32 + node;
         let by_node = ByNode::new(nodes, &edges.list);
-        let mut at_node: Vec<(u32, u32)> =
-            edges.prefixes.iter().enumerate().map(|(at, prefix)| (prefix.node, at as u32)).collect();
-        at_node.sort_by_key(|(node, at)| (run.rank[*node as usize], *at));
+        let mut prefixes = PrefixesByNode::new(nodes, &edges.prefixes);
         for &node in run.order.iter().rev() {
-            while let Some((_, at)) = at_node.pop_if(|(of, _)| *of == node) {
+            while let Some(at) = prefixes.take(node) {
                 let prefix = edges.prefixes[at as usize];
                 let row = (nodes + transfers) as u32 + at;
                 clocks.join(prefix.row, row);
@@ -247,7 +240,7 @@ impl Clocks {
                     clocks.precede(before, start, streams.0, rank);
                 }
             });
-            for edge in by_node.of(node, &edges.list) {
+            for edge in by_node.of(node) {
                 clocks.precede(edge.row, start, streams.0, rank);
             }
         }
@@ -299,7 +292,7 @@ impl Clocks {
 /// Edges sorted by node.
 pub(crate) struct ByNode {
     starts: Vec<u32>,
-    order: Vec<u32>,
+    list: Vec<Edge>,
 }
 
 impl ByNode {
@@ -309,18 +302,43 @@ impl ByNode {
         for at in 0..nodes {
             starts[at + 1] += starts[at];
         }
-        // From the end of each node's part to its beginning.
-        let mut order = vec![0; edges.len()];
-        for (at, edge) in edges.iter().enumerate().rev() {
-            starts[edge.node as usize] -= 1;
-            order[starts[edge.node as usize] as usize] = at as u32;
+        // From the end of each node's part to its beginning. The edges themselves, not their places: who goes from node to
+        // node then finds them side by side.
+        let mut list = vec![Edge { node: NONE, wait: NONE, row: NONE }; edges.len()];
+        for edge in edges.iter().rev() {
+            let start = &mut starts[edge.node as usize];
+            *start -= 1;
+            list[*start as usize] = *edge;
         }
-        ByNode { starts, order }
+        ByNode { starts, list }
     }
 
-    pub(crate) fn of<'a>(&'a self, node: u32, edges: &'a [Edge]) -> impl Iterator<Item = Edge> + 'a {
-        let range = self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize;
-        self.order[range].iter().map(move |at| edges[*at as usize])
+    pub(crate) fn of(&self, node: u32) -> &[Edge] {
+        &self.list[self.starts[node as usize] as usize..self.starts[node as usize + 1] as usize]
+    }
+}
+
+/// The prefixes of each node, the last one first.
+struct PrefixesByNode {
+    /// By node, and what follows each prefix.
+    first: Vec<u32>,
+    next: Vec<u32>,
+}
+
+impl PrefixesByNode {
+    fn new(nodes: usize, prefixes: &[Prefix]) -> PrefixesByNode {
+        let mut first = vec![NONE; if prefixes.is_empty() { 0 } else { nodes }];
+        let next = prefixes.iter().enumerate();
+        let next = next.map(|(at, prefix)| std::mem::replace(&mut first[prefix.node as usize], at as u32));
+        let next = next.collect();
+        PrefixesByNode { first, next }
+    }
+
+    fn take(&mut self, node: u32) -> Option<u32> {
+        let first = self.first.get_mut(node as usize)?;
+        let at = *first;
+        *first = *self.next.get(at as usize)?;
+        Some(at)
     }
 }
 

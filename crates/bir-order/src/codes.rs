@@ -225,7 +225,7 @@ static CODES: [CodeInfo; 27] = [
         "ORD021",
         Note,
         "order that cannot be decided",
-        "A reset names no semaphores, so no count after it is known; a wait is for a value that is only known at run time; a loop makes a count smaller that it waits for; an instruction of all engines counts once for each; or who is faster decides a count, and there are too many orders to try.",
+        "A reset names no semaphores, so no count after it is known; a wait is for a value that is only known at run time; a loop makes a count smaller that it waits for; an instruction of all engines counts once for each; who is faster decides a count, and there are too many orders to try; or waits hang on each other further than was followed.",
         "Pairs that only such counts could order are reported as ORD003, and whether everything runs to its end is open.",
         "Name the semaphores in sema_group; let waits order everything that takes from a semaphore or sets an event.",
         "GroupResetSemaphores without sema_group",

@@ -52,7 +52,7 @@ pub enum Explanation {
 
 /// Why `first` is complete before `second` starts, or why not, in a walk that goes through loops once, but for those that
 /// are known to run more often: of these the last iteration before `second` counts, or the first.
-pub fn explain(program: &Program, _options: &Options, first: Party, second: Party) -> Explanation {
+pub fn explain(program: &Program, options: &Options, first: Party, second: Party) -> Explanation {
     let loops = loops::loops(program);
     let (walks, _) = loops::straight(program, &loops);
     let walk = walks
@@ -65,7 +65,7 @@ pub fn explain(program: &Program, _options: &Options, first: Party, second: Part
         })
         .unwrap_or_default();
     let walk = if loops::some_repeat(&loops) { loops::once(program, &loops, &walk) } else { walk };
-    let ordered = Ordered::new(program, walk);
+    let ordered = Ordered::new(program, walk, options.max_rounds);
     let trace = &ordered.trace;
     let node = |party: Party| trace.ops.iter().position(|op| *op == party.op.0).map(|node| node as u32);
     let (Some(from), Some(to)) = (node(first), node(second)) else { return Explanation::NeverRuns(second) };
@@ -118,7 +118,7 @@ fn path(ordered: &Ordered<'_>, row: u32, to: u32) -> Vec<(Step, Party)> {
         if index < trace.len() {
             trace.before(at, |before| found.push((before, Step::Stream)));
             let waits = trace.program.waits_of(trace.ops[index]);
-            for edge in by_node.of(at, &edges.list) {
+            for edge in by_node.of(at) {
                 let step = waits.get(edge.wait as usize).map_or(Step::Drain, |wait| Step::Wait(wait.counter));
                 found.push((edge.row, step));
             }

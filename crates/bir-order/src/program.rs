@@ -377,6 +377,8 @@ pub struct Program {
     parts_of: HashMap<Bytes, u32>,
     pub(crate) spaces: u32,
     pub(crate) counters: u32,
+    /// Whose operations can wait for a counter, where not everybody's: none at all when no core is said.
+    waiters: HashMap<CounterId, Option<u16>>,
     pub(crate) queues: u32,
     pub(crate) names: u32,
 }
@@ -411,6 +413,18 @@ impl Program {
         assert!(self.counters < MAX_COUNTERS, "too many counters");
         self.counters += 1;
         CounterId(self.counters - 1)
+    }
+
+    /// Says that no other wait than those which stand there can be put on a counter but by operations of one core, or by
+    /// none: repairs keep to that.
+    pub fn set_waiters(&mut self, counter: CounterId, core: Option<u16>) {
+        self.waiters.insert(counter, core);
+    }
+
+    /// Whether an operation on a stream can be made to wait for a counter.
+    pub(crate) fn can_wait(&self, counter: CounterId, stream: Option<usize>) -> bool {
+        let of = |stream: usize| self.streams.get(stream).copied();
+        self.waiters.get(&counter).is_none_or(|core| core.is_some() && *core == stream.and_then(of))
     }
 
     /// Adds a queue.

@@ -17,6 +17,8 @@ pub(crate) struct Trace<'p> {
     starts: Vec<u32>,
     /// The operation of each node.
     pub(crate) ops: Vec<u32>,
+    /// The streams of each node: those of its operation, which are asked for far more often than anything else of it.
+    node_streams: Vec<Streams>,
     /// First transfer of each node, and the number of transfers.
     pub(crate) first_transfer: Vec<u32>,
     /// Node and program transfer of each transfer.
@@ -43,6 +45,7 @@ impl<'p> Trace<'p> {
             program,
             starts: Vec::with_capacity(visits.len() + 1),
             ops: Vec::with_capacity(count),
+            node_streams: Vec::with_capacity(count),
             first_transfer: Vec::with_capacity(count + 1),
             transfers: Vec::with_capacity(transfers),
             streams,
@@ -59,6 +62,7 @@ impl<'p> Trace<'p> {
                 trace.first_transfer.push(trace.transfers.len() as u32);
                 trace.transfers.extend(program.transfers_of(op).map(|transfer| (node, transfer as u32)));
                 let streams = program.ops[op as usize].streams;
+                trace.node_streams.push(streams);
                 match streams.single() {
                     Some(stream) => trace.prev.push(last[stream]),
                     None => {
@@ -108,7 +112,7 @@ impl<'p> Trace<'p> {
     }
 
     pub(crate) fn streams_of(&self, node: u32) -> Streams {
-        self.program.ops[self.ops[node as usize] as usize].streams
+        self.node_streams[node as usize]
     }
 
     /// The transfers of a node.

@@ -357,6 +357,8 @@ impl<'a> Fill<'a> {
             return *known;
         }
         let id = self.out.add_counter();
+        // Instructions wait for what their own core has, and meetings are nothing to wait for.
+        self.out.set_waiters(id, (counter.core != NO_CORE).then_some(counter.core as u16));
         self.counters.insert(counter, id);
         self.counter_names.push(counter);
         id

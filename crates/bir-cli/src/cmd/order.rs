@@ -215,9 +215,10 @@ impl Opts {
         let _progress = context.progress(format!("checking {files}"));
         let checked = check_modules(modules, &self.options(context))
             .map_err(|error| Fault::new(format!("cannot check {files}: {error}")))?;
-        let names: Vec<DisplayNames> = modules.iter().map(|module| DisplayNames::of(module)).collect();
+        let names =
+            || -> Vec<DisplayNames> { modules.iter().map(|module| DisplayNames::of(module)).collect() };
         if let Some([one, other]) = self.explain.as_deref() {
-            return self.explained(modules, &checked, &names, one, other);
+            return self.explained(modules, &checked, &names(), one, other);
         }
         let mut summary = Summary {
             verdict: "",
@@ -276,11 +277,13 @@ impl Opts {
         let count = |code: &str| summary.by_code.get(code).copied().unwrap_or(0);
         (summary.unordered, summary.queue_order) = (count("ORD001"), count("ORD002") + count("ORD012"));
         summary.verdict = verdict.name();
+        // Nothing is named where nothing is said.
+        let is_silent = entries.is_empty() && checked.iter().all(|checked| checked.outcome.pairs.is_empty());
         Ok(Checks {
             verdict,
             deny: self.deny.clone(),
             checked,
-            names,
+            names: if is_silent { Vec::new() } else { names() },
             entries,
             untold,
             summary: Some(summary),

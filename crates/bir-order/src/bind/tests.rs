@@ -1,6 +1,6 @@
 //! How the work of binding grows where additions are out of order among each other.
 
-use super::{Mode, order_within};
+use super::{Limits, Mode, order_within};
 use crate::logs::Logs;
 use crate::loops;
 use crate::program::{
@@ -74,7 +74,8 @@ fn work(count: usize, shape: Shape, queues: bool, max_search: u64) -> (u64, bool
     let run = trace::run(&trace);
     let logs = Logs::new(&trace, &run);
     let mode = Mode { queues, hopeful: false };
-    let (order, work) = order_within(&trace, &run, &logs, mode, max_search);
+    let limits = Limits { search: max_search, rounds: u64::MAX };
+    let (order, work) = order_within(&trace, &run, &logs, mode, limits);
     let made = order.edges.list.len() + order.edges.prefixes.len() + order.reset_races.len();
     (work + made as u64, !order.open.is_empty())
 }

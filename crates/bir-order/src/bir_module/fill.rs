@@ -2,13 +2,14 @@
 //! loops and calls blocks that follow each other.
 
 mod calls;
+mod registers;
 mod touches;
 
 use bir::diag::Severity;
 use bir::enums::{EngineType, InstructionType, SyncRefType, UpdateMode, WaitMode};
 use bir::geometry::lattice::Overlap;
 use bir::geometry::{Footprint, Footprints, Progression, transfers};
-use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, Target};
+use bir::ids::{BlockId as BirBlock, FuncId, Id, InstId, QueueId as BirQueue, Ref, RegId, Target};
 use bir::op_info::{Family, OpInfo};
 use bir::ops::GroupResetSemaphores;
 use bir::{Instruction, Module, NameOf, Op, OpenEnum, OperandList, Sym};
@@ -16,9 +17,10 @@ use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
 pub(super) use calls::roots;
+use registers::Constants;
 use touches::{Around, MAX_ALL_PARTS, Place, SpaceKey, StaticOperand, common, is_stepped};
 
-use super::{BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
+use super::{Bank, BirProgram, FillError, Local, MAX_CORES, each_access, flags_of, saved_register};
 use crate::finding::Party;
 use crate::program::{
     Access, BlockId, Change, CounterId, Exit, Kind, MAX_STREAMS, NameId, Need, NewOp, NewTransfer, OpId,
@@ -78,6 +80,8 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
     let mut shared = Shared {
         counters: HashMap::new(),
         spaces: HashMap::new(),
+        starts: HashMap::new(),
+        commons: HashSet::new(),
         common: common(modules),
         barriers: HashMap::new(),
     };
@@ -100,6 +104,8 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
             queues: HashMap::new(),
             met: HashMap::new(),
             values: HashMap::new(),
+            root: root.or(module.main()),
+            constants: None,
             pending: Vec::new(),
             around: Vec::new(),
             parts_left: MAX_ALL_PARTS,
@@ -124,8 +130,11 @@ pub(super) fn fill<'m>(modules: &[&'m Module], root: Option<FuncId>) -> Result<B
 
 /// What several cores have in common.
 struct Shared {
-    counters: HashMap<(u16, bool, u32), CounterId>,
+    counters: HashMap<(u16, Bank, u32), CounterId>,
     spaces: HashMap<SpaceKey, SpaceId>,
+    /// Where tensors that all cores see begin on the first core that has them.
+    starts: HashMap<SpaceId, i64>,
+    commons: HashSet<SpaceId>,
     /// Names of shared sets that several modules have.
     common: HashSet<String>,
     /// Counters of core barriers, by their number and place.
@@ -146,6 +155,9 @@ struct Filler<'a, 'm> {
     met: HashMap<u32, u32>,
     /// Registers whose value is saved.
     values: HashMap<usize, u32>,
+    root: Option<FuncId>,
+    /// Registers that hold one value, when asked for.
+    constants: Option<Constants>,
     /// Blocks whose exits are not set yet.
     pending: Vec<(BlockId, Ends)>,
     /// The loops around, outermost first, as long as it is known how often each runs.
@@ -481,7 +493,8 @@ impl<'m> Filler<'_, 'm> {
         let program = &mut self.filled.program;
         let counter = *self.shared.barriers.entry((id, nth)).or_insert_with(|| program.add_counter());
         if self.filled.counters.len() < self.filled.program.counters as usize {
-            self.filled.counters.push((self.core, true, id));
+            self.filled.counters.push((self.core, Bank::Barrier, id));
+            self.filled.program.set_waiters(counter, None);
         }
         let arrive = [Update { counter, change: Change::Add(1) }];
         let pass = [Wait { counter, need: Need::Each(cores as i64), from: None }];
@@ -551,7 +564,12 @@ impl<'m> Filler<'_, 'm> {
             let need = match wait.wait_mode {
                 WaitMode::EvtSetThenClear => Need::Take,
                 _ if event => Need::Take,
-                WaitMode::SemGeReg => Need::Unknown,
+                WaitMode::SemGeReg => {
+                    match wait.wait_reg.and_then(|register| self.constant(inst, register)) {
+                        Some(value) => Need::AtLeast(value),
+                        None => Need::Unknown,
+                    }
+                }
                 WaitMode::Other(mode) => {
                     let detail = format!("waits in the mode {}, which is not known", module.str(mode));
                     self.local("ORD003", Severity::Warning, Party::of(op.0), None, detail);
@@ -590,6 +608,14 @@ impl<'m> Filler<'_, 'm> {
             let counter = self.counter(core, event, id);
             self.updates.push(Update { counter, change });
         }
+    }
+
+    /// What a register is known to hold when an instruction starts.
+    fn constant(&mut self, inst: InstId, register: Ref<RegId>) -> Option<i64> {
+        let (module, root) = (self.module, self.root);
+        let first = || root.and_then(|root| module[root].blocks.first().copied());
+        let constants = self.constants.get_or_insert_with(|| Constants::new(module, first()));
+        constants.at(module, register.id()?, inst)
     }
 
     /// What one instruction does to itself: library ops in place, DMAs over stepped partitions, unresolved names.
@@ -689,9 +715,14 @@ impl<'m> Filler<'_, 'm> {
 
     fn counter(&mut self, core: u16, event: bool, id: u32) -> CounterId {
         let filled = &mut self.filled;
-        *self.shared.counters.entry((core, event, id)).or_insert_with(|| {
+        let bank = if event { Bank::Event } else { Bank::Semaphore };
+        *self.shared.counters.entry((core, bank, id)).or_insert_with(|| {
             let counter = filled.program.add_counter();
-            filled.counters.push((core, event, id));
+            filled.counters.push((core, bank, id));
+            // Instructions wait for what their own core has.
+            if filled.modules.len() > 1 {
+                filled.program.set_waiters(counter, Some(core));
+            }
             counter
         })
     }

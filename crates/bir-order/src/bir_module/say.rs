@@ -6,7 +6,7 @@ use bir::diag::{Diagnostic, DisplayNames, NamedOperand, NamedPlace, Place, Sever
 use bir::geometry::Space;
 use bir::{Module, OpenEnum};
 
-use super::{BirProgram, Checked, Local};
+use super::{Bank, BirProgram, Checked, Local};
 use crate::check::{ClassedPair, RedundantWait};
 use crate::finding::{Finding, Hazard, Party, Repair, Tag};
 use crate::line::WaitLine;
@@ -292,7 +292,7 @@ impl BirProgram<'_> {
     pub fn repair_text(&self, repair: &Repair, names: &[DisplayNames]) -> String {
         match repair {
             Repair::Wait { waiter, counter, value, from } => {
-                let event = self.counters[counter.index()].1;
+                let event = self.counters[counter.index()].1 == Bank::Event;
                 let what = self.counter_name(*counter);
                 let what = if event { what } else { format!("{what} >= {value}") };
                 format!(
@@ -454,6 +454,9 @@ impl BirProgram<'_> {
             "ORD021" if finding.counter.is_some() => format!(
                 "who is faster decides what {counter} counts where {one} waits for it, and there are too many orders to try whether all goes on in each"
             ),
+            "ORD021" if !finding.certain => format!(
+                "what {one} waits for hangs on what others wait for, and that on others in turn, further than was followed"
+            ),
             "ORD021" => format!("{one} resets semaphores without saying which: no count after it is known"),
             "ORD022" if other.is_empty() => format!("{one} accumulates where no group was started"),
             "ORD022" => format!("{one} meets an accumulation group in the wrong state; {other} wrote last"),
@@ -483,6 +486,7 @@ impl BirProgram<'_> {
                 "ORD021" if finding.counter.is_some() => {
                     Some(format!("let waits order everything that takes from {counter} or sets it"))
                 }
+                "ORD021" if !finding.certain => None,
                 "ORD021" => Some("name the semaphores in sema_group".into()),
                 "ORD027" => {
                     Some("start the second after a wait for the first, or give it another semaphore".into())

@@ -9,7 +9,7 @@ use super::unknown::UnknownWaits;
 use super::{Checker, Ordered, plain};
 use crate::bind::Mode;
 use crate::clocks::Clocks;
-use crate::conflicts::{self, Touch, access_of};
+use crate::conflicts::{self, Touch, Unordered, access_of};
 use crate::finding::{Carried, Finding, Hazard, Party, Tag};
 use crate::program::{Access, NONE, Need};
 
@@ -91,17 +91,16 @@ struct Met {
 }
 
 impl Checker<'_> {
-    /// Unordered pairs of a walk.
-    pub(super) fn pairs(&mut self, ordered: &Ordered<'_>, in_loops: bool) {
+    /// The unordered pairs of a walk.
+    pub(super) fn pairs(&mut self, ordered: &Ordered<'_>, unordered: Unordered, in_loops: bool) {
         let Ordered { trace, run, order, .. } = ordered;
         self.walk += 1;
-        let limit = self.options.max_pairs;
-        let unordered = conflicts::unordered(trace, run, &order.clocks, self.meeting, self.loops, limit);
         self.outcome.cut_off |= unordered.cut_off;
         if unordered.pairs.is_empty() {
             return;
         }
         let by_queue = ordered.under(Mode { queues: true, hopeful: false });
+        self.unsettled(ordered, &by_queue);
         let has_unknown = self.program.waits.iter().any(|wait| wait.need == Need::Unknown);
         let is_open = has_unknown || !order.open.is_empty();
         let hopeful = is_open.then(|| ordered.under(Mode { queues: false, hopeful: true }));
@@ -316,8 +315,8 @@ impl Checker<'_> {
     pub(super) fn program_order(&mut self, ordered: &Ordered<'_>) {
         let Ordered { trace, run, order, .. } = ordered;
         let clocks = Clocks::without_program_order(trace, run, &order.edges);
-        let unordered =
-            conflicts::unordered(trace, run, &clocks, self.meeting, self.loops, self.options.max_pairs);
+        let limit = self.options.max_pairs;
+        let unordered = conflicts::unordered(trace, run, &clocks, self.meeting, self.loops, limit);
         self.outcome.cut_off |= unordered.cut_off;
         for (one, other, overlap) in unordered.pairs {
             let (streams, rank) = (trace.streams_of(other.node), run.rank[other.node as usize]);

@@ -79,7 +79,7 @@ fn each_place(ordered: &Ordered<'_>, mut each: impl FnMut(u32, u32)) {
 }
 
 pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: bool) {
-    let Ordered { trace, run, order, logs } = ordered;
+    let Ordered { trace, run, order, logs, .. } = ordered;
     let program = trace.program;
     let places = Places::new(ordered);
     let by_node = ByNode::new(trace.len(), &order.edges.list);
@@ -109,7 +109,7 @@ pub(super) fn check(checker: &mut Checker<'_>, ordered: &Ordered<'_>, in_loops: 
                 continue;
             }
             // The row that it is bound to, when it is one.
-            let bound = by_node.of(node, &order.edges.list).find(|edge| edge.wait == at).map(|edge| edge.row);
+            let bound = by_node.of(node).iter().find(|edge| edge.wait == at).map(|edge| edge.row);
             let ends =
                 bound.map(|row| match (row as usize).checked_sub(trace.len() + trace.transfers.len()) {
                     Some(prefix) => order.edges.prefixes[prefix].row,

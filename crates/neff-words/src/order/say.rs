@@ -367,6 +367,9 @@ impl Checked<'_> {
             "ORD021" if finding.counter.is_some() => format!(
                 "who is faster decides what {counter} counts where {one} waits for it, and there are too many orders to try whether all goes on in each"
             ),
+            "ORD021" if !finding.certain => format!(
+                "what {one} waits for hangs on what others wait for, and that on others in turn, further than was followed"
+            ),
             "ORD021" => format!("{one} leaves counts unknown"),
             "ORD022" if other.is_empty() => format!("{one} accumulates where no group was started"),
             "ORD022" => format!("{one} meets an accumulation group in the wrong state; {other} wrote last"),

@@ -34,6 +34,7 @@ const STRICT: Options = Options {
     redundant: true,
     max_pairs: 1000,
     max_told: 1000,
+    max_rounds: u64::MAX,
 };
 
 fn run<'a>(package: &'a Package, program: &'a Program) -> Checked<'a> {

@@ -3,6 +3,7 @@
 use bir::access::AccessPattern;
 use bir::enums::{Dtype, MemoryAddressSpace, TensorKind};
 use bir::expr::{Expr, Exprs};
+use bir::geometry::lattice::ByteLattice;
 use bir::geometry::{Footprint, Progression, Space, Unknown};
 use bir::ids::{ExprId, Id, InstId, LocId};
 use bir::operands::access_of;
@@ -152,7 +153,29 @@ impl<'m> Filler<'_, 'm> {
         let space = self.space(&footprint);
         let alias =
             footprint.may_alias().then_some(footprint.location).flatten().map(|loc| loc.index() as u32);
-        Bytes { space, pieces: footprint.pieces, exact: footprint.exact, alias, moves: None }
+        let mut bytes = Bytes { space, pieces: footprint.pieces, exact: footprint.exact, alias, moves: None };
+        if let Some(further) = self.further(space, footprint.location) {
+            for piece in &mut bytes.pieces {
+                match moved(&piece.bytes, further) {
+                    Some(moved) => piece.bytes = moved,
+                    None => bytes.exact = false,
+                }
+            }
+        }
+        bytes
+    }
+
+    /// How much further on a tensor that all cores see begins on the first core that has it, if it does.
+    fn further(&mut self, space: SpaceId, location: Option<LocId>) -> Option<i64> {
+        if !self.shared.commons.contains(&space) {
+            return None;
+        }
+        let set = &self.module[self.module[location?].set];
+        let places = set.memorylocations.iter().map(|loc| &self.module[*loc]);
+        let start = places.map(|loc| if loc.is_placed() { loc.addr } else { 0 }).min().unwrap_or(0);
+        let start = i64::try_from(start).ok()?;
+        let first = *self.shared.starts.entry(space).or_insert(start);
+        Some(first - start).filter(|further| *further != 0)
     }
 
     /// The loops around that an instruction moves with.
@@ -235,9 +258,15 @@ impl<'m> Filler<'_, 'm> {
             (space, _) => SpaceKey::Own(self.core, space),
         };
         let (filled, core) = (&mut self.filled, self.core);
+        let is_common = matches!(key, SpaceKey::Common(_));
+        let commons = &mut self.shared.commons;
         *self.shared.spaces.entry(key).or_insert_with(|| {
             filled.spaces.push((core, footprint.space));
-            filled.program.add_space()
+            let space = filled.program.add_space();
+            if is_common {
+                commons.insert(space);
+            }
+            space
         })
     }
 
@@ -256,6 +285,13 @@ impl<'m> Filler<'_, 'm> {
         }
         outer
     }
+}
+
+/// The same bytes so much further on.
+fn moved(bytes: &ByteLattice, further: i64) -> Option<ByteLattice> {
+    let dims = bytes.dims().iter().map(|dim| Some((i64::try_from(dim.stride).ok()?, dim.count)));
+    let dims: SmallVec<[(i64, u64); 4]> = dims.collect::<Option<_>>()?;
+    ByteLattice::new(bytes.base().checked_add(further)?, dims, bytes.width())
 }
 
 /// Whether the partitions of an access are not one run. spec: ordering 16, T10
