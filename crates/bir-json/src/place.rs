@@ -35,6 +35,9 @@ pub struct Places<'a> {
     counted: usize,
     line: usize,
     line_start: usize,
+    /// Up to where characters of the line are counted: from there on they do not depend on what is before.
+    columns_to: usize,
+    columns: usize,
     /// Up to where the structure is scanned; may lie past the offset, after a string.
     at: usize,
     /// One entry for each array or object that is open: the member or element that the scan is in.
@@ -45,7 +48,17 @@ pub struct Places<'a> {
 impl<'a> Places<'a> {
     /// Starts at the beginning of a text.
     pub fn new(text: &'a [u8]) -> Places<'a> {
-        Places { text, counted: 0, line: 1, line_start: 0, at: 0, stack: Vec::new(), last_string: 0..0 }
+        Places {
+            text,
+            counted: 0,
+            line: 1,
+            line_start: 0,
+            columns_to: 0,
+            columns: 0,
+            at: 0,
+            stack: Vec::new(),
+            last_string: 0..0,
+        }
     }
 
     /// The place of a byte offset; see [`Place::of`].
@@ -61,8 +74,20 @@ impl<'a> Places<'a> {
         }
         self.counted = offset;
         self.scan(offset);
-        let column = String::from_utf8_lossy(&self.text[self.line_start..offset]).chars().count() + 1;
-        Place { line: self.line, column, path: self.path() }
+        Place { line: self.line, column: self.column(offset), path: self.path() }
+    }
+
+    /// The column of an offset in the last line that was counted. What was counted of a long line is kept.
+    fn column(&mut self, offset: usize) -> usize {
+        if self.columns_to < self.line_start {
+            (self.columns_to, self.columns) = (self.line_start, 0);
+        }
+        let characters = |bytes: &[u8]| String::from_utf8_lossy(bytes).chars().count();
+        let new = &self.text[self.columns_to..offset];
+        let (whole, rest) = new.split_at(new.iter().rposition(u8::is_ascii).map_or(0, |at| at + 1));
+        self.columns += characters(whole);
+        self.columns_to += whole.len();
+        self.columns + characters(rest) + 1
     }
 
     fn scan(&mut self, offset: usize) {
@@ -141,10 +166,15 @@ mod tests {
 
     #[test]
     fn places_in_any_order_equal_places_one_by_one() {
-        let text = b"{\"a\": [1,\n {\"b\": \"x\\\"y\"},\n 3], \"c\": \"\xff\"}";
+        let text = "{\"a\": [1,\n {\"b\": \"x\\\"y\u{e9}\u{1f980}\u{1f980}\"},\n 3], \"c\": \"";
+        let text = &[text.as_bytes(), b"\xf0\x9f\xf0\x9f\xa6", b"\xff\xa0\xa0\"}"].concat()[..];
         let mut ascending = Places::new(text);
         for offset in 0..=text.len() + 3 {
-            assert_eq!(ascending.of(offset), Place::of(text, offset), "offset {offset}");
+            let place = ascending.of(offset);
+            assert_eq!(place, Place::of(text, offset), "offset {offset}");
+            let line = &text[..offset.min(text.len())];
+            let line = line.rsplit(|&byte| byte == b'\n').next().unwrap();
+            assert_eq!(place.column, String::from_utf8_lossy(line).chars().count() + 1, "offset {offset}");
         }
         assert_eq!(ascending.of(3), Place::of(text, 3));
     }
