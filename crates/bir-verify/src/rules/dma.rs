@@ -1,5 +1,7 @@
 //! DMA and queues: DMA, IND-02, IND-03, MX-24. Transposing transfers are in `dma_transpose`.
 
+use std::cell::OnceCell;
+
 use bir::OpenEnum;
 use bir::OperandList;
 use bir::access::ApPair;
@@ -9,7 +11,7 @@ use bir::enums::{
 };
 use bir::expr::Expr;
 use bir::ids::{BlockId, ExprId, InstId, QueueId, Ref, Target as RefTarget};
-use bir::{Argument, Holder, Op};
+use bir::{Argument, Holder, Op, Sym};
 use hashbrown::HashMap;
 
 use super::{Check, Needs};
@@ -82,19 +84,35 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// DMA-02: triggers name blocks of their queue, and a block has one trigger.
+/// DMA-02: triggers name blocks of their queue, a block has one trigger, and that is the one it names.
 fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
     let mut started = Bits::default();
+    let (before, mut count, mut differs) = (out.reports(), 0, false);
+    let named = Named::new();
     for &id in cx.survey.triggers() {
         let Op::DMATrigger(op) = &cx.module[id].op else { continue };
+        let mut twice = None;
         for block in &op.dma_blocks {
             let Some(block) = block.id() else {
                 // Without its queue there is nowhere to look for it.
                 if op.queue.is_some_and(|queue| queue.id().is_none()) {
                     continue;
                 }
-                let message = format!("starts {}, which does not exist", cx.ref_name(*block));
-                out.report(DMA_02, Place::of(id), message);
+                let name = cx.ref_name(*block);
+                match (elsewhere(cx, &named, name), op.queue.and_then(|queue| queue.id())) {
+                    (Some((queue, other)), Some(own)) => {
+                        let message = format!(
+                            "triggers on queue {} and starts {name} of queue {}",
+                            cx.name(own),
+                            cx.name(queue)
+                        );
+                        out.report(DMA_02, Place::of(id), message).related("the block", Place::of(other));
+                    }
+                    _ => {
+                        let message = format!("starts {name}, which does not exist");
+                        out.report(DMA_02, Place::of(id), message);
+                    }
+                }
                 continue;
             };
             if cx.module[block].opcode() != InstructionType::DMABlock {
@@ -102,11 +120,15 @@ fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
                 out.report(DMA_02, Place::of(id), message);
                 continue;
             }
-            if !started.insert(block)
-                && let Some(first) = first_trigger(cx, block).filter(|first| *first != id)
-            {
+            if started.insert(block) {
+                count += 1;
+                differs |= trigger_of(cx, block).is_some_and(|trigger| trigger != id);
+            } else if let Some(first) = first_trigger(cx, block).filter(|first| *first != id) {
                 let message = format!("starts {}, which {} starts too", cx.name(block), cx.name(first));
                 out.report(DMA_02, Place::of(id), message).related("the other trigger", Place::of(first));
+            } else if twice != Some(block) {
+                twice = Some(block);
+                out.report(DMA_02, Place::of(id), format!("starts {} more than once", cx.name(block)));
             }
             let holder = match cx.module[cx.module[block].block].holder {
                 Holder::Inst(_) => cx.module.outermost(block),
@@ -125,6 +147,57 @@ fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
                 out.report(DMA_02, Place::of(id), message);
             }
         }
+    }
+    // What is wrong with a trigger is told once.
+    let lists = || {
+        let queued = cx.module.queues().flat_map(|queue| cx.module.blocks_of(Holder::Queue(queue)));
+        queued.map(|block| &cx.module[*block].instructions)
+    };
+    if out.reports() != before || !differs && count == lists().map(|list| list.len()).sum::<usize>() {
+        return;
+    }
+    for block in lists().flatten() {
+        let Some(trigger) = trigger_of(cx, block) else { continue };
+        let message = match &cx.module[trigger].op {
+            // One that does not exist is told with the trigger, or with its queue.
+            Op::DMATrigger(op)
+                if op.dma_blocks.iter().any(|other| other.id().is_none_or(|id| id == block)) =>
+            {
+                continue;
+            }
+            Op::DMATrigger(_) => {
+                format!("names {} as its trigger, which does not start it", cx.name(trigger))
+            }
+            other => format!(
+                "names {} as its trigger, which is a {}",
+                cx.name(trigger),
+                other.opcode().text(&cx.module.names)
+            ),
+        };
+        out.report(DMA_02, Place::of(block), message).related("the trigger", Place::of(trigger));
+    }
+}
+
+/// DMABlocks by name, each with its queue.
+type Named = OnceCell<HashMap<Sym, (QueueId, InstId)>>;
+
+/// A block of that name in any queue: names are looked for in the queue of the trigger only.
+fn elsewhere(cx: &Cx<'_>, named: &Named, name: &str) -> Option<(QueueId, InstId)> {
+    let module = cx.module;
+    let of_queue = |queue| {
+        let lists = module.blocks_of(Holder::Queue(queue)).iter().map(|block| &module[*block].instructions);
+        let blocks = lists.flatten().filter(|id| module[*id].opcode() == InstructionType::DMABlock);
+        blocks.map(move |id| (module[id].name, (queue, id)))
+    };
+    let named = named.get_or_init(|| module.queues().flat_map(of_queue).collect());
+    named.get(&module.names.get(name)?).copied()
+}
+
+/// The trigger that a block says it has.
+fn trigger_of(cx: &Cx<'_>, block: InstId) -> Option<InstId> {
+    match &cx.module[block].op {
+        Op::DMABlock(op) => op.dma_trigger?.id(),
+        _ => None,
     }
 }
 

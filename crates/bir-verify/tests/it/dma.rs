@@ -22,6 +22,8 @@ pub(crate) const CASES: &[Case] = &[
         |b| copy(b, |_| ()),
     ),
     case("DMA-02", |b| triggers(b, true), |b| triggers(b, false)),
+    case("DMA-02", |b| own_trigger(b, false), |b| own_trigger(b, true)),
+    case("DMA-02", |b| starts(b, 2), |b| starts(b, 1)),
     case("DMA-03", |b| copy(b, |op| op.dma_qos = qos()), |b| copy(b, |_| ())),
     case(
         "DMA-04",
@@ -129,6 +131,27 @@ fn triggers(b: &mut Builder<'_>, twice: bool) {
         let Op::DMATrigger(op) = &mut b.module()[two.trigger].op else { unreachable!() };
         op.dma_blocks.push(one.block.into());
     }
+}
+
+/// The block of the first of two transfers names another trigger than the one that starts it.
+fn own_trigger(b: &mut Builder<'_>, own: bool) {
+    let x = b.tensor(NewTensor::dram("x", [32, 16], Dtype::Float32).at(0));
+    let y = b.tensor(NewTensor::sb("y", [32, 16], Dtype::Float32).at(0));
+    let queue = b.queue("q", &[8]);
+    let one = b.dma("one", EngineType::SP, queue).copy(x, y).done();
+    let two = b.dma("two", EngineType::SP, queue).copy(x, y).done();
+    let Op::DMABlock(op) = &mut b.module()[one.block].op else { unreachable!() };
+    op.dma_trigger = Some(if own { one.trigger } else { two.trigger }.into());
+}
+
+/// A trigger that starts its block several times.
+fn starts(b: &mut Builder<'_>, times: usize) {
+    let x = b.tensor(NewTensor::dram("x", [32, 16], Dtype::Float32).at(0));
+    let y = b.tensor(NewTensor::sb("y", [32, 16], Dtype::Float32).at(0));
+    let queue = b.queue("q", &[8]);
+    let one = b.dma("one", EngineType::SP, queue).copy(x, y).done();
+    let Op::DMATrigger(op) = &mut b.module()[one.trigger].op else { unreachable!() };
+    op.dma_blocks = vec![one.block.into(); times].into();
 }
 
 fn accumulate(b: &mut Builder<'_>, op: AluOpType) {
