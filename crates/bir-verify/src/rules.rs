@@ -68,6 +68,7 @@ use crate::rule::{OpSet, RuleId};
 use crate::survey::Seen;
 use crate::view::{Inst, Operand, Site, Unit};
 
+pub(crate) use dma::has_index;
 pub(crate) use psum::Groups;
 pub(crate) use storage::Rect;
 

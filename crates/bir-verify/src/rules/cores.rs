@@ -194,14 +194,31 @@ fn barriers(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
     let engines = |core: usize| -> BTreeSet<Option<u32>> {
         all[core].iter().map(|inst| modules[core][*inst].engine.ordinal()).collect()
     };
+    // Where one is missing, those behind it have other positions: that it is missing is the fault.
+    let shifted = |core: usize| {
+        let ids = all[core].iter().filter_map(|inst| match &modules[core][*inst].op {
+            Op::CoreBarrier(op) => op.id.value(),
+            _ => None,
+        });
+        all.iter().any(|other| other.len() > all[core].len()) && ids.is_sorted_by(|a, b| a < b)
+    };
+    let is_part = |core: usize| {
+        let mut lists =
+            [0, core].map(|core| all[core].iter().map(|inst| name(modules[core], *inst)).collect());
+        lists.sort_by_key(Vec::len);
+        let [few, many]: [Vec<&str>; 2] = lists;
+        let mut rest = many.iter();
+        few.len() < many.len() && few.iter().all(|name| rest.any(|other| other == name))
+    };
     for (core, module) in modules.iter().enumerate() {
+        let (shifted, is_part) = (shifted(core), is_part(core));
         for (at, inst) in all[core].iter().enumerate() {
             let Op::CoreBarrier(op) = &module[*inst].op else { continue };
-            if let Some(id) = op.id.value().filter(|id| *id as usize != at) {
+            if let Some(id) = op.id.value().filter(|id| *id as usize != at && !shifted) {
                 let message = format!("barrier number {at} of the core has id {id}");
                 out.report(LNC_14, core, Place::of(*inst), message);
             }
-            if core == 0 {
+            if core == 0 || is_part {
                 continue;
             }
             let Some(other) = all[0].get(at) else { continue };

@@ -19,7 +19,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::{Bits, Seen};
-use crate::view::{Inst, Operand, Site};
+use crate::view::{Inst, Operand, Site, Unit};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DMA_01], queue),
@@ -35,6 +35,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DMA_16], dynamic_shape),
     Check::block(&[DMA_18], queue_instances),
     Check::operand(&[IND_02, IND_03], indirect_rows),
+    // Index operands are named by expressions.
+    Check::inst(&[OPR_01], index_operands).on(&[Unit::Dma]).when(|cx, _| !cx.module.exprs.is_empty()),
     Check::inst(&[MX_24], packed_types).for_ops(TRANSFERS).needs(Needs::Operands),
 ];
 
@@ -264,8 +266,12 @@ fn generation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             }
             _ => return,
         };
-        if dge == DGEType::HWDGE {
-            let message = format!("{what} needs descriptors by software (SWDGE), not HWDGE");
+        // Where the indices lead is not known when static descriptors are made.
+        if dge == DGEType::HWDGE || dge == DGEType::None && is_indirect(inst) {
+            let message = format!(
+                "{what} needs descriptors by software (SWDGE), not {}",
+                if dge == DGEType::HWDGE { "HWDGE" } else { "static ones (None)" }
+            );
             out.report(DMA_04, inst.place(), message).vendor("EDGE001", "Unsupported DGE Type");
         }
     }
@@ -439,6 +445,18 @@ fn dynamic_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if !generated || !inst.operands.iter().any(|operand| operand.dynamic) || op.mode != CopyMode::Copy {
         return;
     }
+    if let Some((source, destination)) = ends(inst)
+        && let (Some(reads), Some(writes)) = (source.elements(), destination.elements())
+        && reads != writes
+        && !source.argument.is_immediate()
+    {
+        let message = format!(
+            "reads {reads} elements {} and writes {writes} {}; a transfer with a dynamic offset moves as many as it reads",
+            source.pattern_text(),
+            destination.pattern_text()
+        );
+        out.report(DMA_16, inst.place(), message);
+    }
     for operand in inst.ins().chain(inst.outs()).filter(|operand| operand.is_access()) {
         let Some(pattern) = operand.pattern else { continue };
         let most = if is_indirect(inst) { 2 } else { 3 };
@@ -504,7 +522,7 @@ fn queue_instances(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
 }
 
 /// Whether an index operand enters an expression.
-fn has_index(cx: &Cx<'_>, expr: ExprId) -> bool {
+pub(crate) fn has_index(cx: &Cx<'_>, expr: ExprId) -> bool {
     let node = cx.module.exprs.get(expr);
     matches!(node, Expr::IndirectArg { .. }) || node.children().any(|child| has_index(cx, child))
 }
@@ -530,26 +548,67 @@ fn indirect_rows(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Find
     else {
         return;
     };
+    if !info.indirect_dim.is_known() {
+        return;
+    }
     // The axis of the rows does not add to them.
     let axis = info.indirect_dim.ordinal().map(|at| at as usize);
     let inner = |(at, pair): (usize, ApPair)| {
         if Some(at) == axis { Some(0) } else { pair.num.checked_sub(1)?.checked_mul(pair.step) }
     };
-    let largest =
-        pattern.iter().enumerate().map(inner).try_fold(0i64, |sum, last| sum.checked_add(last?.max(0)));
+    let ends = |clip: fn(i64) -> i64| {
+        pattern.iter().enumerate().map(inner).try_fold(0i64, |sum, last| sum.checked_add(clip(last?)))
+    };
     let offset = i64::try_from(access.offset).unwrap_or(0);
     let base = if info.c == 0 { offset } else { info.c };
-    let last =
-        (rows - 1).checked_mul(coef).zip(largest).and_then(|(a, b)| a.checked_add(b)?.checked_add(base));
-    let Some(last) = last.filter(|last| *last >= elements) else { return };
-    let fits = coef.max(1);
-    let message = format!(
-        "out of bounds: {rows} rows of {coef} elements are declared, which reach element {last}, and the location has {elements} \
-         ({} rows)",
-        elements / fits
-    );
-    out.report(IND_03, inst.at(operand), message)
-        .help(format!("set indirect_dim_max_index to {} at most", elements / fits));
+    let far = (rows - 1).checked_mul(coef);
+    let (Some(far), Some(least), Some(most)) = (far, ends(|last| last.min(0)), ends(|last| last.max(0)))
+    else {
+        return;
+    };
+    let first = base.saturating_add(far.min(0)).saturating_add(least);
+    let last = base.saturating_add(far.max(0)).saturating_add(most);
+    let start = if base == 0 { String::new() } else { format!(" from element {base} on") };
+    if last >= elements {
+        let holds = elements / coef.max(1);
+        let message = format!(
+            "out of bounds: {rows} rows of {coef} elements{start} are declared, which reach element {last}, and the location has \
+             {elements} ({holds} rows)"
+        );
+        let finding = out.report(IND_03, inst.at(operand), message);
+        let fit = elements.saturating_sub(1).saturating_sub(base).saturating_sub(most);
+        if coef > 0 && fit >= 0 {
+            finding.help(format!("set indirect_dim_max_index to {} at most", fit / coef + 1));
+        }
+    } else if first < 0 {
+        let message = format!(
+            "out of bounds: {rows} rows of {coef} elements{start} are declared, which reach element {first}, before the start of \
+             the location"
+        );
+        out.report(IND_03, inst.at(operand), message);
+    }
+}
+
+/// OPR-01: index operands that dynamic offsets name are there.
+fn index_operands(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    fn most(cx: &Cx<'_>, expr: ExprId) -> Option<i64> {
+        let node = cx.module.exprs.get(expr);
+        let own = if let Expr::IndirectArg { arg_id } = node { Some(*arg_id) } else { None };
+        node.children().filter_map(|child| most(cx, child)).chain(own).max()
+    }
+    let count = inst.count(OperandList::IndirectionIns);
+    for operand in &inst.operands {
+        let Argument::PhysicalAp(access) = operand.argument else { continue };
+        let Some(info) = access.dynamic_ap_info.as_deref() else { continue };
+        let named = info.aff_expr.iter().filter_map(|term| most(cx, term.offset_expr?)).max();
+        if let Some(named) = named.filter(|named| usize::try_from(*named).is_ok_and(|at| at >= count)) {
+            let message = format!(
+                "is moved by index operand {named}, counted from 0, and the instruction has {}",
+                self::count(count, "index operand")
+            );
+            out.report(OPR_01, inst.at(operand), message);
+        }
+    }
 }
 
 fn is_packed(dtype: Option<Dtype>) -> bool {
