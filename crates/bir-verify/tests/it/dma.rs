@@ -164,7 +164,7 @@ fn starts(b: &mut Builder<'_>, times: usize) {
     let queue = b.queue("q", &[8]);
     let one = b.dma("one", EngineType::SP, queue).copy(x, y).done();
     let Op::DMATrigger(op) = &mut b.module()[one.trigger].op else { unreachable!() };
-    op.dma_blocks = vec![one.block.into(); times].into();
+    op.dma_blocks = vec![one.block.into(); times];
 }
 
 fn accumulate(b: &mut Builder<'_>, op: AluOpType) {
