@@ -68,7 +68,12 @@ impl Status {
 
 impl Command {
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
-        if context.form() == Form::Sarif && !matches!(self, Command::Verify(_) | Command::Order(_)) {
+        let finds = match self {
+            Command::Verify(_) | Command::Order(_) => true,
+            Command::Neff(opts) => opts.finds(),
+            _ => false,
+        };
+        if context.form() == Form::Sarif && !finds {
             return Err(Fault::new("SARIF is a form for what checkers find; this command has text and json"));
         }
         match self {

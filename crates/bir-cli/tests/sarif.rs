@@ -207,6 +207,22 @@ fn findings_are_written_as_the_standard_says() {
     assert!(count > 20, "{count} findings are no test");
 }
 
+/// Packages that are fine and that are not, whole and cut off, for devices that load them and that do not.
+#[test]
+fn findings_about_packages_are_too() {
+    let inputs = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/inputs");
+    let mut count = 0;
+    for package in ["product.neff", "badhash.neff", "escapes.neff", "oddstream.neff"] {
+        count += is_standard(&inputs, &["neff", "check", package]);
+        count += is_standard(&inputs, &["neff", "check", "--device", "trn1", package]);
+    }
+    assert!(count > 0, "no findings are no test");
+    let (log, _) = sarif(&inputs, &["neff", "check", "--device", "trn1", "product.neff"]);
+    for result in log["runs"][0]["results"].as_array().unwrap() {
+        assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "product.neff");
+    }
+}
+
 /// Names of files and of instructions with characters that mean something to one of the formats; several files; text
 /// that does not come from a file.
 #[test]

@@ -66,7 +66,7 @@ impl<'m> Known<'m> {
         argument: &'m Argument,
         of: Option<Use>,
     ) -> (Rc<Stands<'m>>, Option<Kept>) {
-        let Some(address) = shared(argument) else {
+        let Some(address) = address(argument) else {
             return (Rc::new(Stands::of(cx, inst, axes, argument)), None);
         };
         if self.index.is_empty() || self.accesses.len() >= ACCESSES {
@@ -83,6 +83,9 @@ impl<'m> Known<'m> {
                 return (Rc::clone(&known.stands), kept);
             }
             place = (place + 1) % PLACES;
+        }
+        if !is_shared(argument) {
+            return (Rc::new(Stands::of(cx, inst, axes, argument)), None);
         }
         let Some(stands) = Stands::fixed(cx, argument) else {
             return (Rc::new(Stands::of(cx, inst, axes, argument)), None);
@@ -106,12 +109,22 @@ impl<'m> Known<'m> {
     }
 }
 
-/// Address of an operand that others share.
-fn shared(argument: &Argument) -> Option<usize> {
+/// Address of an operand that others may share. Whether they do is not asked here: that stands with the operand, and
+/// what is known need not be looked at.
+fn address(argument: &Argument) -> Option<usize> {
     match argument {
-        Argument::PhysicalAp(access) => access.is_shared().then(|| access.address()),
-        Argument::ImmValue(value) => value.is_shared().then(|| value.address()),
+        Argument::PhysicalAp(access) => Some(access.address()),
+        Argument::ImmValue(value) => Some(value.address()),
         _ => None,
+    }
+}
+
+/// Whether others share an operand.
+fn is_shared(argument: &Argument) -> bool {
+    match argument {
+        Argument::PhysicalAp(access) => access.is_shared(),
+        Argument::ImmValue(value) => value.is_shared(),
+        _ => false,
     }
 }
 

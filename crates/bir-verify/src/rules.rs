@@ -4,6 +4,7 @@
 //! | module | families |
 //! |---|---|
 //! | `storage` | ALLOC, MEM-04 to MEM-07, MOD-09, ARCH-04 |
+//! | `lifetime` | ALLOC-05, over a function |
 //! | `pattern` | AP-01, AP-04 to AP-09, PART, operand kinds and counts |
 //! | `operand` | OPR, MEM-01, MEM-02, AP-02, AP-03 |
 //! | `engine` | ENG, ARCH |
@@ -41,6 +42,7 @@ mod graph;
 mod in_place;
 mod indirect;
 mod kernel;
+mod lifetime;
 mod matmul;
 mod measure;
 mod module;
@@ -66,7 +68,9 @@ use crate::rule::{OpSet, RuleId};
 use crate::survey::Seen;
 use crate::view::{Inst, Operand, Site, Unit};
 
+pub(crate) use dma::has_index;
 pub(crate) use psum::Groups;
+pub(crate) use storage::Rect;
 
 /// A row of the table of checks.
 pub(crate) struct Check {
@@ -195,6 +199,7 @@ impl Check {
 const TABLES: &[&[Check]] = &[
     module::CHECKS,
     storage::CHECKS,
+    lifetime::CHECKS,
     graph::CHECKS,
     flow::CHECKS,
     blocks::CHECKS,

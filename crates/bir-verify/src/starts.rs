@@ -9,6 +9,7 @@ use bir::records::MemoryLocation;
 use bir::{Argument, Instruction, Module};
 use smallvec::SmallVec;
 
+use crate::rules::Rect;
 use crate::view::{Inst, Unit};
 
 /// An access that is always at one place.
@@ -188,6 +189,17 @@ impl Touched {
             byte: column.checked_mul(size)?,
             bytes: run.checked_mul(size)?,
             is_all: is_run && (rows.num == 1 || rows.step == i64::from(pitch)),
+        })
+    }
+
+    /// The same box, in the memory in which its location lies.
+    pub(crate) fn within(self, location: Rect) -> Option<Rect> {
+        Some(Rect {
+            row: location.row.checked_add(self.row.into())?,
+            rows: self.rows.into(),
+            byte: location.byte.checked_add(self.byte.into())?,
+            bytes: self.bytes.into(),
+            ..location
         })
     }
 

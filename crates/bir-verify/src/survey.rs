@@ -411,9 +411,8 @@ pub(crate) struct Seen<'m> {
     /// The first instruction that has a body or is a call.
     end: Option<InstId>,
     is_behind: bool,
-    first: usize,
-    len: usize,
-    count: usize,
+    /// The least id that the next instruction has if ids ascend.
+    next: usize,
 }
 
 impl<'m> Seen<'m> {
@@ -434,20 +433,18 @@ impl<'m> Seen<'m> {
                 (false, false) => None,
             },
             is_behind: false,
-            first: list.first().map_or(0, |first| first.index()),
-            len: list.len(),
-            count: 0,
+            next: 0,
         }
     }
 
     /// Looks at the next instruction.
     pub(crate) fn see(&mut self, cx: &Cx<'m>, inst: &Inst<'m>) {
+        // Ids ascend in documents as they are read. Where they do not, nothing is known of positions.
         let at = inst.id.index();
-        // Ids are neighbours in documents as they are read. Where they are not, nothing is known of positions.
-        self.forward |= at != self.first + self.count;
-        self.count += 1;
-        let behind = at + 1..self.first + self.len;
-        self.forward |= inst.inst.dependencies.iter().any(|edge| behind.contains(&edge.target().index()));
+        self.forward |= self.next > at;
+        self.next = at + 1;
+        let is_later = |target: InstId| target.index() > at && cx.module[target].block == self.block;
+        self.forward |= inst.inst.dependencies.iter().any(|edge| is_later(edge.target()));
         self.is_behind |= self.end == Some(inst.id);
         self.groups.see(cx, inst, !self.is_behind);
     }

@@ -358,9 +358,7 @@ impl<'m> Stands<'m> {
         let start = |dynamic: bool| match argument {
             Argument::PhysicalAp(arg) if !dynamic => fixed_start(arg),
             // Which rows an index tensor names is not known; IND-03 looks at their bounds.
-            Argument::PhysicalAp(_) if inst.has_rare() && !inst.rare().indirection_ins.is_empty() => {
-                Start::Unknown
-            }
+            Argument::PhysicalAp(arg) if has_rows(cx, inst, arg) => Start::Unknown,
             _ => match cx.footprints.offsets(argument, axes) {
                 Some(offsets) => match offsets.as_constant() {
                     Some(at) => Start::At(at),
@@ -432,6 +430,13 @@ impl<'m> Stands<'m> {
             first: crate::starts::first(argument),
         }
     }
+}
+
+/// Whether an index tensor names the rows of an access.
+fn has_rows(cx: &Cx<'_>, inst: &Instruction, access: &PhysicalAp) -> bool {
+    let terms = access.dynamic_ap_info.iter().flat_map(|info| &info.aff_expr);
+    !inst.rare().indirection_ins.is_empty()
+        || terms.filter_map(|term| term.offset_expr).any(|expr| crate::rules::has_index(cx, expr))
 }
 
 fn fixed_start(access: &PhysicalAp) -> Start {

@@ -34,6 +34,11 @@ enum Command {
 }
 
 impl Opts {
+    /// Whether what it prints are findings, which SARIF is for.
+    pub(crate) fn finds(&self) -> bool {
+        matches!(self.command, Command::Check(_))
+    }
+
     pub(crate) fn run(&self, context: &Context) -> Result<Status> {
         match &self.command {
             Command::Info(opts) => opts.run(context),

@@ -118,7 +118,7 @@ const RULES: &[(&str, &str, &str)] = &[
     ("ACT-04", "Copy passes its input through without scale and bias.", "Use Identity where the bias has to count."),
     ("ALLOC-01", "", "Lower the address so that addr + bytes stays within the partition, use fewer partitions, or place it in DRAM."),
     ("ALLOC-04", "A tile that starts between quadrants cannot be accessed as a whole.", "Start it at partition 0, 32, 64 or 96, as its partition count allows."),
-    ("ALLOC-05", "", "Give the tensors disjoint places, or declare them aliases if one is meant to be the other."),
+    ("ALLOC-05", "", "Give the tensors disjoint places, or use the second one only after the last use of the first."),
     ("ALLOC-06", "All operands of an instruction are in SB at the same time, whatever the allocator does.", "Split the instruction into tiles, or keep one operand in PSUM or DRAM."),
     ("AP-01", "Whatever lies behind the location is read or overwritten.", "Shorten the pattern or move the offset; both count elements of the operand's type, not bytes."),
     ("AP-02", "Elementwise ops take one element of each input for each element of the output.", "Repeat elements with a step of 0 where a broadcast is meant."),

@@ -582,7 +582,7 @@ pub(crate) static RULES: [RuleInfo; 322] = [
         code: "",
         diag: &[],
         public: &[],
-        needs: "lifetimes: an ordering relation (order); without it only pairs that one instruction uses",
+        needs: "an ordering relation (order); without it pairs that one instruction uses, and in program order what accesses surely touch on chip",
         note: "",
         source: "project",
         checkable: Checkable::Partial,

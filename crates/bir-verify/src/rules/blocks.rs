@@ -1,6 +1,7 @@
 //! The graph of a function's blocks: CF-06, CF-18 to CF-21. Only of functions whose blocks all end with a
 //! terminator: how others fall through is not known.
 
+use bir::Op;
 use bir::diag::{Place, Severity};
 use bir::enums::InstructionType;
 use bir::ids::{BlockId, FuncId};
@@ -39,7 +40,17 @@ impl Graph {
             for inst in
                 cx.survey.notable_in(*block).iter().filter(|inst| is_terminator(cx.module[**inst].opcode()))
             {
-                for target in branch_targets(&cx.module[*inst].op).into_iter().flatten() {
+                let op = &cx.module[*inst].op;
+                // Where a branch without a target goes is not known.
+                let wanted = match op {
+                    Op::CompareAndBranch(_) => 2,
+                    Op::UnconditionalBranch(_) => 1,
+                    _ => 0,
+                };
+                if branch_targets(op).into_iter().flatten().count() < wanted {
+                    return None;
+                }
+                for target in branch_targets(op).into_iter().flatten() {
                     targets.push(*position.get(&target.id()?)?);
                 }
             }

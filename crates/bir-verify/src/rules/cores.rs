@@ -194,14 +194,31 @@ fn barriers(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
     let engines = |core: usize| -> BTreeSet<Option<u32>> {
         all[core].iter().map(|inst| modules[core][*inst].engine.ordinal()).collect()
     };
+    // Where one is missing, those behind it have other positions: that it is missing is the fault.
+    let shifted = |core: usize| {
+        let ids = all[core].iter().filter_map(|inst| match &modules[core][*inst].op {
+            Op::CoreBarrier(op) => op.id.value(),
+            _ => None,
+        });
+        all.iter().any(|other| other.len() > all[core].len()) && ids.is_sorted_by(|a, b| a < b)
+    };
+    let is_part = |core: usize| {
+        let mut lists =
+            [0, core].map(|core| all[core].iter().map(|inst| name(modules[core], *inst)).collect());
+        lists.sort_by_key(Vec::len);
+        let [few, many]: [Vec<&str>; 2] = lists;
+        let mut rest = many.iter();
+        few.len() < many.len() && few.iter().all(|name| rest.any(|other| other == name))
+    };
     for (core, module) in modules.iter().enumerate() {
+        let (shifted, is_part) = (shifted(core), is_part(core));
         for (at, inst) in all[core].iter().enumerate() {
             let Op::CoreBarrier(op) = &module[*inst].op else { continue };
-            if let Some(id) = op.id.value().filter(|id| *id as usize != at) {
+            if let Some(id) = op.id.value().filter(|id| *id as usize != at && !shifted) {
                 let message = format!("barrier number {at} of the core has id {id}");
                 out.report(LNC_14, core, Place::of(*inst), message);
             }
-            if core == 0 {
+            if core == 0 || is_part {
                 continue;
             }
             let Some(other) = all[0].get(at) else { continue };
@@ -227,9 +244,37 @@ fn barriers(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
             let symbolic = module.insts().any(|inst| has_shard(module, inst));
             let rule = if symbolic && (own == 0 || of_first == 0) { LNC_02 } else { LNC_10 };
             let message = format!("the core has {own} core barriers, and core 0 has {of_first}");
-            out.report(rule, core, Place::module(), message);
+            let finding = out.report(rule, core, Place::module(), message);
+            let unmet = [(core, 0), (0, core)].into_iter().find_map(|(here, there)| {
+                let names: BTreeSet<&str> =
+                    all[there].iter().map(|inst| name(modules[there], *inst)).collect();
+                let is_alone = |inst: &&InstId| !names.contains(name(modules[here], **inst));
+                Some((here, *all[here].iter().find(is_alone)?))
+            });
+            if let Some((here, inst)) = unmet {
+                finding.related.push(bir::diag::Related {
+                    label: "no barrier of the other core has this name".into(),
+                    place: Place::of(inst).on_core(here as u16),
+                });
+            }
         } else if core > 0 && engines(core) != engines(0) {
-            out.report(LNC_22, core, Place::module(), "core barriers are on other engines than on core 0");
+            let names = |core: usize| {
+                let of = |inst: &InstId| modules[core][*inst].engine.text(&modules[core].names).to_owned();
+                all[core].iter().map(of).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+            };
+            let message = format!("core barriers are on {}, and on {} on core 0", names(core), names(0));
+            let differs = |(inst, other): &(&InstId, &InstId)| {
+                module[**inst].engine.ordinal() != modules[0][**other].engine.ordinal()
+            };
+            let first = all[core].iter().zip(&all[0]).find(differs);
+            let place = first.map_or(Place::module(), |(inst, _)| Place::of(*inst));
+            let finding = out.report(LNC_22, core, place, message);
+            if let Some((_, other)) = first {
+                finding.related.push(bir::diag::Related {
+                    label: "the barrier it meets".into(),
+                    place: Place::of(*other).on_core(0),
+                });
+            }
         }
     }
 }
@@ -356,16 +401,21 @@ fn collectives(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
         modules.iter().map(|module| of_op(module, InstructionType::CollectiveCompute)).collect();
     let first = modules[0];
     for (core, module) in modules.iter().enumerate().skip(1) {
+        let mut told = BTreeSet::new();
         for inst in &all[0] {
-            for (_, _, operand) in first[*inst].operands() {
+            for (list, index, operand) in first[*inst].operands() {
                 let Some(loc) = operand.location().and_then(|loc| loc.id()) else { continue };
                 let wanted = first.str(first[loc].name);
-                if location_named(module, wanted).is_none() {
+                if location_named(module, wanted).is_none() && told.insert(wanted) {
                     let message = format!(
                         "could not find MemoryLocation named {wanted} on core {core}, which the collective {} of core 0 names",
                         name(first, *inst)
                     );
                     let finding = out.report(LNC_17, core, Place::module(), message);
+                    finding.related.push(bir::diag::Related {
+                        label: "the operand".into(),
+                        place: Place::operand(*inst, list, index).on_core(0),
+                    });
                     finding.vendor = Some(Vendor {
                         code: "NCC_ILLC059".into(),
                         text: format!("Could not find MemoryLocation named {wanted} on core {core}").into(),

@@ -1,5 +1,7 @@
 //! DMA and queues: DMA, IND-02, IND-03, MX-24. Transposing transfers are in `dma_transpose`.
 
+use std::cell::OnceCell;
+
 use bir::OpenEnum;
 use bir::OperandList;
 use bir::access::ApPair;
@@ -9,7 +11,7 @@ use bir::enums::{
 };
 use bir::expr::Expr;
 use bir::ids::{BlockId, ExprId, InstId, QueueId, Ref, Target as RefTarget};
-use bir::{Argument, Holder, Op};
+use bir::{Argument, Holder, Op, Sym};
 use hashbrown::HashMap;
 
 use super::{Check, Needs};
@@ -17,7 +19,7 @@ use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
 use crate::survey::{Bits, Seen};
-use crate::view::{Inst, Operand, Site};
+use crate::view::{Inst, Operand, Site, Unit};
 
 pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DMA_01], queue),
@@ -33,6 +35,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check::inst(&[DMA_16], dynamic_shape),
     Check::block(&[DMA_18], queue_instances),
     Check::operand(&[IND_02, IND_03], indirect_rows),
+    // Index operands are named by expressions.
+    Check::inst(&[OPR_01], index_operands).on(&[Unit::Dma]).when(|cx, _| !cx.module.exprs.is_empty()),
     Check::inst(&[MX_24], packed_types).for_ops(TRANSFERS).needs(Needs::Operands),
 ];
 
@@ -82,19 +86,35 @@ fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// DMA-02: triggers name blocks of their queue, and a block has one trigger.
+/// DMA-02: triggers name blocks of their queue, a block has one trigger, and that is the one it names.
 fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
     let mut started = Bits::default();
+    let (before, mut count, mut differs) = (out.reports(), 0, false);
+    let named = Named::new();
     for &id in cx.survey.triggers() {
         let Op::DMATrigger(op) = &cx.module[id].op else { continue };
+        let mut twice = None;
         for block in &op.dma_blocks {
             let Some(block) = block.id() else {
                 // Without its queue there is nowhere to look for it.
                 if op.queue.is_some_and(|queue| queue.id().is_none()) {
                     continue;
                 }
-                let message = format!("starts {}, which does not exist", cx.ref_name(*block));
-                out.report(DMA_02, Place::of(id), message);
+                let name = cx.ref_name(*block);
+                match (elsewhere(cx, &named, name), op.queue.and_then(|queue| queue.id())) {
+                    (Some((queue, other)), Some(own)) => {
+                        let message = format!(
+                            "triggers on queue {} and starts {name} of queue {}",
+                            cx.name(own),
+                            cx.name(queue)
+                        );
+                        out.report(DMA_02, Place::of(id), message).related("the block", Place::of(other));
+                    }
+                    _ => {
+                        let message = format!("starts {name}, which does not exist");
+                        out.report(DMA_02, Place::of(id), message);
+                    }
+                }
                 continue;
             };
             if cx.module[block].opcode() != InstructionType::DMABlock {
@@ -102,11 +122,15 @@ fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
                 out.report(DMA_02, Place::of(id), message);
                 continue;
             }
-            if !started.insert(block)
-                && let Some(first) = first_trigger(cx, block).filter(|first| *first != id)
-            {
+            if started.insert(block) {
+                count += 1;
+                differs |= trigger_of(cx, block).is_some_and(|trigger| trigger != id);
+            } else if let Some(first) = first_trigger(cx, block).filter(|first| *first != id) {
                 let message = format!("starts {}, which {} starts too", cx.name(block), cx.name(first));
                 out.report(DMA_02, Place::of(id), message).related("the other trigger", Place::of(first));
+            } else if twice != Some(block) {
+                twice = Some(block);
+                out.report(DMA_02, Place::of(id), format!("starts {} more than once", cx.name(block)));
             }
             let holder = match cx.module[cx.module[block].block].holder {
                 Holder::Inst(_) => cx.module.outermost(block),
@@ -125,6 +149,57 @@ fn triggers(cx: &Cx<'_>, out: &mut Findings<'_>) {
                 out.report(DMA_02, Place::of(id), message);
             }
         }
+    }
+    // What is wrong with a trigger is told once.
+    let lists = || {
+        let queued = cx.module.queues().flat_map(|queue| cx.module.blocks_of(Holder::Queue(queue)));
+        queued.map(|block| &cx.module[*block].instructions)
+    };
+    if out.reports() != before || !differs && count == lists().map(|list| list.len()).sum::<usize>() {
+        return;
+    }
+    for block in lists().flatten() {
+        let Some(trigger) = trigger_of(cx, block) else { continue };
+        let message = match &cx.module[trigger].op {
+            // One that does not exist is told with the trigger, or with its queue.
+            Op::DMATrigger(op)
+                if op.dma_blocks.iter().any(|other| other.id().is_none_or(|id| id == block)) =>
+            {
+                continue;
+            }
+            Op::DMATrigger(_) => {
+                format!("names {} as its trigger, which does not start it", cx.name(trigger))
+            }
+            other => format!(
+                "names {} as its trigger, which is a {}",
+                cx.name(trigger),
+                other.opcode().text(&cx.module.names)
+            ),
+        };
+        out.report(DMA_02, Place::of(block), message).related("the trigger", Place::of(trigger));
+    }
+}
+
+/// DMABlocks by name, each with its queue.
+type Named = OnceCell<HashMap<Sym, (QueueId, InstId)>>;
+
+/// A block of that name in any queue: names are looked for in the queue of the trigger only.
+fn elsewhere(cx: &Cx<'_>, named: &Named, name: &str) -> Option<(QueueId, InstId)> {
+    let module = cx.module;
+    let of_queue = |queue| {
+        let lists = module.blocks_of(Holder::Queue(queue)).iter().map(|block| &module[*block].instructions);
+        let blocks = lists.flatten().filter(|id| module[*id].opcode() == InstructionType::DMABlock);
+        blocks.map(move |id| (module[id].name, (queue, id)))
+    };
+    let named = named.get_or_init(|| module.queues().flat_map(of_queue).collect());
+    named.get(&module.names.get(name)?).copied()
+}
+
+/// The trigger that a block says it has.
+fn trigger_of(cx: &Cx<'_>, block: InstId) -> Option<InstId> {
+    match &cx.module[block].op {
+        Op::DMABlock(op) => op.dma_trigger?.id(),
+        _ => None,
     }
 }
 
@@ -191,8 +266,12 @@ fn generation(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             }
             _ => return,
         };
-        if dge == DGEType::HWDGE {
-            let message = format!("{what} needs descriptors by software (SWDGE), not HWDGE");
+        // Where the indices lead is not known when static descriptors are made.
+        if dge == DGEType::HWDGE || dge == DGEType::None && is_indirect(inst) {
+            let message = format!(
+                "{what} needs descriptors by software (SWDGE), not {}",
+                if dge == DGEType::HWDGE { "HWDGE" } else { "static ones (None)" }
+            );
             out.report(DMA_04, inst.place(), message).vendor("EDGE001", "Unsupported DGE Type");
         }
     }
@@ -366,6 +445,18 @@ fn dynamic_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     if !generated || !inst.operands.iter().any(|operand| operand.dynamic) || op.mode != CopyMode::Copy {
         return;
     }
+    if let Some((source, destination)) = ends(inst)
+        && let (Some(reads), Some(writes)) = (source.elements(), destination.elements())
+        && reads != writes
+        && !source.argument.is_immediate()
+    {
+        let message = format!(
+            "reads {reads} elements {} and writes {writes} {}; a transfer with a dynamic offset moves as many as it reads",
+            source.pattern_text(),
+            destination.pattern_text()
+        );
+        out.report(DMA_16, inst.place(), message);
+    }
     for operand in inst.ins().chain(inst.outs()).filter(|operand| operand.is_access()) {
         let Some(pattern) = operand.pattern else { continue };
         let most = if is_indirect(inst) { 2 } else { 3 };
@@ -431,7 +522,7 @@ fn queue_instances(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
 }
 
 /// Whether an index operand enters an expression.
-fn has_index(cx: &Cx<'_>, expr: ExprId) -> bool {
+pub(crate) fn has_index(cx: &Cx<'_>, expr: ExprId) -> bool {
     let node = cx.module.exprs.get(expr);
     matches!(node, Expr::IndirectArg { .. }) || node.children().any(|child| has_index(cx, child))
 }
@@ -457,26 +548,67 @@ fn indirect_rows(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Find
     else {
         return;
     };
+    if !info.indirect_dim.is_known() {
+        return;
+    }
     // The axis of the rows does not add to them.
     let axis = info.indirect_dim.ordinal().map(|at| at as usize);
     let inner = |(at, pair): (usize, ApPair)| {
         if Some(at) == axis { Some(0) } else { pair.num.checked_sub(1)?.checked_mul(pair.step) }
     };
-    let largest =
-        pattern.iter().enumerate().map(inner).try_fold(0i64, |sum, last| sum.checked_add(last?.max(0)));
+    let ends = |clip: fn(i64) -> i64| {
+        pattern.iter().enumerate().map(inner).try_fold(0i64, |sum, last| sum.checked_add(clip(last?)))
+    };
     let offset = i64::try_from(access.offset).unwrap_or(0);
     let base = if info.c == 0 { offset } else { info.c };
-    let last =
-        (rows - 1).checked_mul(coef).zip(largest).and_then(|(a, b)| a.checked_add(b)?.checked_add(base));
-    let Some(last) = last.filter(|last| *last >= elements) else { return };
-    let fits = coef.max(1);
-    let message = format!(
-        "out of bounds: {rows} rows of {coef} elements are declared, which reach element {last}, and the location has {elements} \
-         ({} rows)",
-        elements / fits
-    );
-    out.report(IND_03, inst.at(operand), message)
-        .help(format!("set indirect_dim_max_index to {} at most", elements / fits));
+    let far = (rows - 1).checked_mul(coef);
+    let (Some(far), Some(least), Some(most)) = (far, ends(|last| last.min(0)), ends(|last| last.max(0)))
+    else {
+        return;
+    };
+    let first = base.saturating_add(far.min(0)).saturating_add(least);
+    let last = base.saturating_add(far.max(0)).saturating_add(most);
+    let start = if base == 0 { String::new() } else { format!(" from element {base} on") };
+    if last >= elements {
+        let holds = elements / coef.max(1);
+        let message = format!(
+            "out of bounds: {rows} rows of {coef} elements{start} are declared, which reach element {last}, and the location has \
+             {elements} ({holds} rows)"
+        );
+        let finding = out.report(IND_03, inst.at(operand), message);
+        let fit = elements.saturating_sub(1).saturating_sub(base).saturating_sub(most);
+        if coef > 0 && fit >= 0 {
+            finding.help(format!("set indirect_dim_max_index to {} at most", fit / coef + 1));
+        }
+    } else if first < 0 {
+        let message = format!(
+            "out of bounds: {rows} rows of {coef} elements{start} are declared, which reach element {first}, before the start of \
+             the location"
+        );
+        out.report(IND_03, inst.at(operand), message);
+    }
+}
+
+/// OPR-01: index operands that dynamic offsets name are there.
+fn index_operands(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+    fn most(cx: &Cx<'_>, expr: ExprId) -> Option<i64> {
+        let node = cx.module.exprs.get(expr);
+        let own = if let Expr::IndirectArg { arg_id } = node { Some(*arg_id) } else { None };
+        node.children().filter_map(|child| most(cx, child)).chain(own).max()
+    }
+    let count = inst.count(OperandList::IndirectionIns);
+    for operand in &inst.operands {
+        let Argument::PhysicalAp(access) = operand.argument else { continue };
+        let Some(info) = access.dynamic_ap_info.as_deref() else { continue };
+        let named = info.aff_expr.iter().filter_map(|term| most(cx, term.offset_expr?)).max();
+        if let Some(named) = named.filter(|named| usize::try_from(*named).is_ok_and(|at| at >= count)) {
+            let message = format!(
+                "is moved by index operand {named}, counted from 0, and the instruction has {}",
+                self::count(count, "index operand")
+            );
+            out.report(OPR_01, inst.at(operand), message);
+        }
+    }
 }
 
 fn is_packed(dtype: Option<Dtype>) -> bool {

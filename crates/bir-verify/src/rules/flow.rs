@@ -136,7 +136,9 @@ fn terminator_last(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
     let Some(first) = cx.survey.notable_in(block).iter().find(is_end) else { return };
     // The ends of blocks are short.
     let Some(first) = list.iter().rposition(|inst| inst == first) else { return };
+    let end = list[first];
     let mut ended: Vec<EngineType> = Vec::new();
+    let mut behind = Vec::new();
     for &id in &list[first..] {
         let inst = &cx.module[id];
         if is_terminator(inst.opcode()) {
@@ -144,28 +146,52 @@ fn terminator_last(cx: &Cx<'_>, seen: &Seen<'_>, out: &mut Findings<'_>) {
             continue;
         }
         // Before a block has a copy of the branch for each engine, the others may still go on.
-        let over = ended.iter().any(|engine| *engine == inst.engine || !engine.is_datapath());
-        if over {
-            let message = format!("stands after {}, which ends the block", cx.name(list[first]));
-            out.report(CF_08, Place::of(id), message)
-                .vendor("BIR080", format!("non-terminator Instruction {} is not allowed after", cx.name(id)))
-                .related("the end", Place::of(list[first]));
+        if ended.iter().any(|engine| *engine == inst.engine || !engine.is_datapath()) {
+            behind.push(id);
         }
+    }
+    // An end that stands too early is one fault.
+    let shown = if behind.len() > LISTED { 1 } else { behind.len() };
+    for id in &behind[..shown] {
+        let more = match behind.len() - shown {
+            0 => String::new(),
+            more => format!("; so do {more} more"),
+        };
+        let message = format!("stands after {}, which ends the block{more}", cx.name(end));
+        out.report(CF_08, Place::of(*id), message)
+            .vendor("BIR080", format!("non-terminator Instruction {} is not allowed after", cx.name(*id)))
+            .related("the end", Place::of(end));
     }
 }
 
+/// Instructions behind the end of a block that are told one by one.
+const LISTED: usize = 3;
+
+/// CF-09, once for each block that goes on behind its end.
 fn dependents(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
     if !cx.notes.needs_behind_end.is_set() {
         return;
     }
-    let after = |inst: InstId| cx.survey.is_behind_end(inst);
+    let mut found: Vec<(BlockId, InstId, InstId, u64)> = Vec::new();
+    let mut places: HashMap<BlockId, usize> = HashMap::new();
     for id in cx.module.insts_of(Holder::Function(function)) {
-        for edge in cx.module[id].dependencies.iter().filter(|edge| after(edge.target())) {
-            let message =
-                format!("depends on {}, which stands after the end of its block", cx.name(edge.target()));
-            out.report(CF_09, Place::of(id), message)
-                .related("the other instruction", Place::of(edge.target()));
+        for edge in cx.module[id].dependencies.iter() {
+            let on = edge.target();
+            if !cx.survey.is_behind_end(on) {
+                continue;
+            }
+            let block = cx.module[on].block;
+            let at = *places.entry(block).or_insert(found.len());
+            match found.get_mut(at) {
+                Some((.., more)) => *more += 1,
+                None => found.push((block, id, on, 0)),
+            }
         }
+    }
+    for (_, id, on, more) in found {
+        let more = if more == 0 { String::new() } else { format!("; {more} more such dependencies") };
+        let message = format!("depends on {}, which stands after the end of its block{more}", cx.name(on));
+        out.report(CF_09, Place::of(id), message).related("the other instruction", Place::of(on));
     }
 }
 

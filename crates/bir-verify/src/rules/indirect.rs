@@ -16,7 +16,7 @@ use crate::ids::*;
 use crate::view::{Inst, Operand, Unit};
 
 pub(super) const CHECKS: &[Check] =
-    &[Check::inst(&[IND_01, IND_04, IND_05, IND_06, IND_07], indirection).on(&[Unit::Engine])];
+    &[Check::inst(&[IND_01, IND_04, IND_05, IND_06, IND_07, OPR_01], indirection).on(&[Unit::Engine])];
 
 /// Partitions of a quadrant; index tensors start at its first one.
 const QUADRANT: i64 = 32;
@@ -61,9 +61,20 @@ fn indirection(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             let message = format!("an indirect access in {}; it is in SB or PSUM", access.memory_text(cx));
             out.report(IND_04, inst.at(access), message).vendor("BIR703", "must be in either PSUM or SBUF");
         }
-        if let Some(index) = index {
-            indices(cx, inst, index, out);
-            counts(inst, access, index, *count, out);
+        match (index, access.argument) {
+            (Some(index), _) => {
+                indices(cx, inst, index, out);
+                counts(inst, access, index, *count, out);
+            }
+            (None, Argument::SymbolicAp(arg)) => {
+                let message = format!(
+                    "is moved by index operand {}, counted from 0, and the instruction has {}",
+                    arg.tensor_indirect_arg_id,
+                    inst.count(OperandList::IndirectionIns)
+                );
+                out.report(OPR_01, inst.at(access), message);
+            }
+            _ => {}
         }
     }
     quadrants(cx, inst, &indirect, out);

@@ -7,11 +7,12 @@ use bir::ids::{BlockId, FuncId, InstId, RegId};
 use bir::{Argument, Holder, Op, OpenEnum};
 use hashbrown::{HashMap, HashSet};
 
-use super::psum::is_entry;
+use super::flow::branch_targets;
 use super::{Check, Needs};
 use crate::context::Cx;
 use crate::findings::Findings;
 use crate::ids::*;
+use crate::survey::is_terminator;
 use crate::view::{Inst, Operand};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -137,6 +138,36 @@ fn users<'c>(cx: &'c Cx<'_>, function: FuncId) -> Box<dyn Iterator<Item = InstId
     }
 }
 
+/// The block of a function in which an instruction stands, whatever it is nested in.
+fn block_of(cx: &Cx<'_>, id: InstId) -> BlockId {
+    let mut block = cx.module[id].block;
+    while let Holder::Inst(outer) = cx.module[block].holder {
+        block = cx.module[outer].block;
+    }
+    block
+}
+
+/// The blocks of a function to which the program may get without going back.
+fn ahead(cx: &Cx<'_>, function: FuncId) -> HashSet<BlockId> {
+    let blocks = &cx.module[function].blocks;
+    let mut ahead: HashSet<BlockId> = blocks.first().copied().into_iter().collect();
+    let mut passed: HashSet<BlockId> = HashSet::new();
+    for (at, block) in blocks.iter().copied().enumerate() {
+        passed.insert(block);
+        if !ahead.contains(&block) {
+            continue;
+        }
+        let is_end = |id: &&InstId| is_terminator(cx.module[**id].opcode());
+        let mut ends = cx.survey.notable_in(block).iter().filter(is_end).peekable();
+        if ends.peek().is_none() {
+            ahead.extend(blocks.get(at + 1).copied());
+        }
+        let targets = ends.flat_map(|id| branch_targets(&cx.module[*id].op)).flatten();
+        ahead.extend(targets.filter_map(|target| target.id()).filter(|target| !passed.contains(target)));
+    }
+    ahead
+}
+
 /// REG-06: a register is written before it is read. Said where that is sure: nothing in the function writes it, or the
 /// first block of the function reads it first.
 fn unwritten(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
@@ -144,7 +175,7 @@ fn unwritten(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
         return;
     }
     let mut written: HashSet<RegId> = HashSet::new();
-    let mut reads: Vec<(RegId, Place, bool)> = Vec::new();
+    let mut reads: Vec<(RegId, Place, InstId)> = Vec::new();
     let mut seen: HashSet<RegId> = HashSet::new();
     for id in users(cx, function) {
         let inst = &cx.module[id];
@@ -154,7 +185,7 @@ fn unwritten(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
         for (list, index, argument) in inst.operands() {
             let Some(reg) = argument.register().and_then(|reg| reg.id()) else { continue };
             if !is_write(list, argument) && !written.contains(&reg) && seen.insert(reg) {
-                reads.push((reg, Place::operand(id, list, index), is_entry(cx, inst.block)));
+                reads.push((reg, Place::operand(id, list, index), id));
             }
         }
         for (list, _, argument) in inst.operands() {
@@ -163,11 +194,16 @@ fn unwritten(cx: &Cx<'_>, function: FuncId, out: &mut Findings<'_>) {
             }
         }
     }
-    for (reg, place, is_first) in reads {
+    if reads.is_empty() {
+        return;
+    }
+    // What the program comes to from blocks before, all of which write nothing to it.
+    let ahead = ahead(cx, function);
+    for (reg, place, id) in reads {
         let name = cx.name(reg);
         let message = if !written.contains(&reg) {
             format!("reads register {name}, and nothing in the function writes it")
-        } else if is_first {
+        } else if ahead.contains(&block_of(cx, id)) {
             format!("reads register {name} before anything has written it")
         } else {
             continue;

@@ -108,15 +108,20 @@ fn location(cx: &Cx<'_>, id: LocId, out: &mut Findings<'_>) {
     }
 }
 
+/// Whether a location says its address, and its bank if it needs one.
+fn has_address(loc: &MemoryLocation) -> (bool, bool) {
+    let has_addr = loc.addr != 0 || loc.present.has(MemoryLocation::ADDR);
+    let has_bank = loc.r#type != MemoryType::PSUM || loc.bank != 0 || loc.present.has(MemoryLocation::BANK);
+    (has_addr, has_bank)
+}
+
 /// ALLOC-08: `allocated` needs an address.
 fn unaddressed(cx: &Cx<'_>, id: LocId, loc: &MemoryLocation, out: &mut Findings<'_>) {
     let placeable = matches!(loc.r#type, MemoryType::SB | MemoryType::PSUM | MemoryType::DRAM);
     if !loc.allocated || !placeable {
         return;
     }
-    let has_addr = loc.addr != 0 || loc.present.has(MemoryLocation::ADDR);
-    let has_bank = loc.r#type != MemoryType::PSUM || loc.bank != 0 || loc.present.has(MemoryLocation::BANK);
-    let missing = match (has_addr, has_bank) {
+    let missing = match has_address(loc) {
         (true, true) => return,
         (false, true) => "no addr",
         (true, false) => "no bank",
@@ -321,10 +326,47 @@ fn overlap(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 
 /// Whether two placed locations of one on-chip memory share a byte.
 pub(super) fn locations_meet(cx: &Cx<'_>, a: &MemoryLocation, b: &MemoryLocation) -> bool {
-    let (Some((a_rows, a_bytes)), Some((b_rows, b_bytes))) = (extent(a), extent(b)) else { return false };
-    let bank = if a.r#type == MemoryType::PSUM { cx.target.psum_bank_bytes } else { 0 };
-    let start = |loc: &MemoryLocation| loc.bank.unsigned_abs().saturating_mul(bank).saturating_add(loc.addr);
-    let meet =
-        |a: u64, a_len: u64, b: u64, b_len: u64| a < b.saturating_add(b_len) && b < a.saturating_add(a_len);
-    meet(a.base.into(), a_rows, b.base.into(), b_rows) && meet(start(a), a_bytes, start(b), b_bytes)
+    Rect::of(cx, a).zip(Rect::of(cx, b)).is_some_and(|(a, b)| a.meets(b))
+}
+
+/// Partitions and bytes of an on-chip memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rect {
+    pub(crate) is_psum: bool,
+    pub(crate) row: u64,
+    pub(crate) rows: u64,
+    /// First byte of each partition.
+    pub(crate) byte: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Rect {
+    /// Where a location lies; nothing when it has no place on chip.
+    pub(super) fn of(cx: &Cx<'_>, loc: &MemoryLocation) -> Option<Rect> {
+        let is_psum = match loc.r#type {
+            MemoryType::SB => false,
+            MemoryType::PSUM => true,
+            _ => return None,
+        };
+        // Where one without an address lies is not known; that is a fault of its own.
+        let (rows, bytes) = extent(loc).filter(|_| loc.is_placed() && has_address(loc) == (true, true))?;
+        let bank = if is_psum { cx.target.psum_bank_bytes } else { 0 };
+        let byte = loc.bank.unsigned_abs().saturating_mul(bank).saturating_add(loc.addr);
+        Some(Rect { is_psum, row: loc.base.into(), rows, byte, bytes })
+    }
+
+    /// The first byte behind it.
+    pub(super) fn byte_end(self) -> u64 {
+        self.byte.saturating_add(self.bytes)
+    }
+
+    /// Whether both have a byte.
+    pub(super) fn meets(self, other: Rect) -> bool {
+        let meet = |a: u64, a_len: u64, b: u64, b_len: u64| {
+            a < b.saturating_add(b_len) && b < a.saturating_add(a_len)
+        };
+        self.is_psum == other.is_psum
+            && meet(self.row, self.rows, other.row, other.rows)
+            && meet(self.byte, self.bytes, other.byte, other.bytes)
+    }
 }

@@ -189,3 +189,25 @@ fn cores_of_one_split_agree() {
         assert!(found.iter().any(|code| code == rule), "{rule}: {found:?}");
     }
 }
+
+/// Of what follows from a missing barrier nothing is said.
+#[test]
+fn a_missing_barrier_is_told_once() {
+    let two = |core| {
+        let mut m = module(core);
+        let block = m[barrier(&m)].block;
+        for (at, name) in [(1, "second"), (2, "third")] {
+            let id = MaybeAffine::Value(at);
+            let op = ops::CoreBarrier { cores: vec![0, 1], id, ..Default::default() };
+            Builder::at(&mut m, block).inst(name, EngineType::Pool, op);
+        }
+        m
+    };
+    assert_eq!(codes([two(0), two(1)]), [""; 0]);
+    for core in [0, 1] {
+        let mut cores = [two(0), two(1)];
+        let first = barrier(&cores[core]);
+        cores[core].remove_insts(&[first]);
+        assert_eq!(codes(cores), ["LNC-10"], "{core}");
+    }
+}

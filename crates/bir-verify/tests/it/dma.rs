@@ -8,7 +8,7 @@ use bir::enums::{
 use bir::expr::Expr;
 use bir::ids::Ref;
 use bir::records::{DynamicApInfo, DynamicApTerm};
-use bir::{Op, ops};
+use bir::{Argument, Op, Rare, ops};
 
 use crate::Case;
 
@@ -22,6 +22,8 @@ pub(crate) const CASES: &[Case] = &[
         |b| copy(b, |_| ()),
     ),
     case("DMA-02", |b| triggers(b, true), |b| triggers(b, false)),
+    case("DMA-02", |b| own_trigger(b, false), |b| own_trigger(b, true)),
+    case("DMA-02", |b| starts(b, 2), |b| starts(b, 1)),
     case("DMA-03", |b| copy(b, |op| op.dma_qos = qos()), |b| copy(b, |_| ())),
     case(
         "DMA-04",
@@ -84,6 +86,19 @@ pub(crate) const CASES: &[Case] = &[
     case("DMA-18", |b| switch(b, true), |b| switch(b, false)),
     case("IND-02", |b| gather(b, 0, false), |b| gather(b, 64, false)),
     case("IND-03", |b| gather(b, 65, false), |b| gather(b, 64, false)),
+    case("IND-03", |b| change(b, 63, |_, info| info.c = 64), |b| change(b, 63, |_, info| info.c = 32)),
+    case(
+        "IND-03",
+        |b| change(b, 64, |_, info| info.aff_expr[0].coef = Some(-32)),
+        |b| change(b, 64, |_, info| (info.aff_expr[0].coef, info.c) = (Some(-32), 63 * 32)),
+    ),
+    case("OPR-01", |b| change(b, 64, |rare, _| rare.indirection_ins.clear()), |b| change(b, 64, |_, _| ())),
+    case(
+        "DMA-16",
+        |b| change(b, 64, |_, info| info.actual_ap = Some([(32, 8), (1, 32)].into())),
+        |b| change(b, 64, |_, info| info.actual_ap = Some([(32, 16), (1, 32)].into())),
+    ),
+    case("DMA-04", |b| static_gather(b, DGEType::None), |b| static_gather(b, DGEType::SWDGE)),
     Case {
         rule: "MX-24",
         arch: ArchLevel::CoreV4,
@@ -131,6 +146,27 @@ fn triggers(b: &mut Builder<'_>, twice: bool) {
     }
 }
 
+/// The block of the first of two transfers names another trigger than the one that starts it.
+fn own_trigger(b: &mut Builder<'_>, own: bool) {
+    let x = b.tensor(NewTensor::dram("x", [32, 16], Dtype::Float32).at(0));
+    let y = b.tensor(NewTensor::sb("y", [32, 16], Dtype::Float32).at(0));
+    let queue = b.queue("q", &[8]);
+    let one = b.dma("one", EngineType::SP, queue).copy(x, y).done();
+    let two = b.dma("two", EngineType::SP, queue).copy(x, y).done();
+    let Op::DMABlock(op) = &mut b.module()[one.block].op else { unreachable!() };
+    op.dma_trigger = Some(if own { one.trigger } else { two.trigger }.into());
+}
+
+/// A trigger that starts its block several times.
+fn starts(b: &mut Builder<'_>, times: usize) {
+    let x = b.tensor(NewTensor::dram("x", [32, 16], Dtype::Float32).at(0));
+    let y = b.tensor(NewTensor::sb("y", [32, 16], Dtype::Float32).at(0));
+    let queue = b.queue("q", &[8]);
+    let one = b.dma("one", EngineType::SP, queue).copy(x, y).done();
+    let Op::DMATrigger(op) = &mut b.module()[one.trigger].op else { unreachable!() };
+    op.dma_blocks = vec![one.block.into(); times];
+}
+
 fn accumulate(b: &mut Builder<'_>, op: AluOpType) {
     let x = b.tensor(NewTensor::sb("x", [32, 16], Dtype::Float32).at(0));
     let y = b.tensor(NewTensor::dram("y", [32, 16], Dtype::Float32).at(0));
@@ -174,6 +210,25 @@ fn gather(b: &mut Builder<'_>, rows: i32, on_chip: bool) {
     let op = ops::DMACopy { dge_type: DGEType::SWDGE, ..Default::default() };
     let source: Access = table.tile(0..16, ..);
     b.inst("g", EngineType::Pool, op).input(source.dynamic(rows_of)).index(indices).output(result);
+}
+
+/// A gather with something changed.
+fn change(b: &mut Builder<'_>, rows: i32, change: fn(&mut Rare, &mut DynamicApInfo)) {
+    gather(b, rows, false);
+    let block = b.block();
+    let inst = b.module()[block].instructions[0];
+    let mut rare = b.module()[inst].rare().clone();
+    let Argument::PhysicalAp(access) = &mut b.module()[inst].ins[0] else { unreachable!() };
+    change(&mut rare, access.dynamic_ap_info.as_deref_mut().unwrap());
+    *b.module()[inst].rare_mut() = rare;
+}
+
+fn static_gather(b: &mut Builder<'_>, by: DGEType) {
+    gather(b, 64, false);
+    let block = b.block();
+    let inst = b.module()[block].instructions[0];
+    let Op::DMACopy(op) = &mut b.module()[inst].op else { unreachable!() };
+    op.dge_type = by;
 }
 
 fn transpose(b: &mut Builder<'_>, dtype: Dtype, form: TransposeOps) {

@@ -355,3 +355,53 @@ fn reset(b: &mut Builder<'_>, group: &[u32]) {
     let op = ops::GroupResetSemaphores { sema_group: group.to_vec(), ..Default::default() };
     b.inst("r", EngineType::SP, op);
 }
+
+/// Messages of a rule about a function that is built so.
+fn messages(rule: &str, fill: impl FnOnce(&mut Builder<'_>)) -> Vec<String> {
+    let mut module = bir::Module::new(ArchLevel::Gen3);
+    fill(&mut Builder::new(&mut module, "main"));
+    let found = bir_verify::verify(&module, &bir_verify::Options::default()).findings;
+    found.into_iter().filter(|finding| finding.code == rule).map(|finding| finding.message).collect()
+}
+
+/// A loop of blocks that counts: what only the loop writes is read before on the way into it.
+#[test]
+fn counters_of_loops_start_somewhere() {
+    let count = |b: &mut Builder<'_>, sets: bool| {
+        let n = b.register("n", EngineType::SP);
+        let (body, end) = (b.new_block("body"), b.new_block("end"));
+        if sets {
+            set(b, n);
+        }
+        b.jump("go", EngineType::ALL, body);
+        b.go_to(body);
+        let op = ops::RegisterAlu { op: AluOpType::Add, ..Default::default() };
+        b.inst("count", EngineType::ALL, op)
+            .input(Operand::register(n, Dtype::Int32))
+            .input(Operand::imm(Dtype::Int32, ImmNumber::Unsigned(1)))
+            .output(Operand::register(n, Dtype::Int32));
+        branch(b, "again", n, body, end);
+        b.go_to(end);
+        b.plain_inst("r", EngineType::ALL, InstructionType::Return);
+    };
+    let before = |sets| {
+        let mut found = messages("REG-06", |b| count(b, sets));
+        found.retain(|message| message.contains("before anything has written it"));
+        found
+    };
+    assert_eq!(before(false), ["reads register n before anything has written it"]);
+    assert_eq!(before(true), [""; 0]);
+}
+
+/// A block that ends too early is one fault, however much stands behind.
+#[test]
+fn an_early_end_is_told_once() {
+    let early = |behind: usize| {
+        messages("CF-08", |b| {
+            b.plain_inst("r", EngineType::ALL, InstructionType::Return);
+            (0..behind).for_each(|_| _ = nop(b));
+        })
+    };
+    assert_eq!(early(2), ["stands after r, which ends the block"; 2]);
+    assert_eq!(early(40), ["stands after r, which ends the block; so do 39 more"]);
+}

@@ -19,6 +19,7 @@ mod gpsimd;
 mod graph;
 mod indirect;
 mod kernel;
+mod lifetime;
 mod matmul;
 mod module;
 mod mutations;

@@ -46,6 +46,19 @@ const EXAMPLES: &[Example] = &[
     ),
     Example("NEFF-05", "another name in info.json", How::Edit("info.json", "product", "other")),
     Example(
+        "NEFF-06",
+        "`lnc_size` 2 for 1 in the header",
+        How::File(|mut file| {
+            file[0x228] = 2;
+            file
+        }),
+    ),
+    Example(
+        "NEFF-07",
+        "neff.json left out",
+        How::Members(|members| members.retain(|(name, _)| name != "neff.json")),
+    ),
+    Example(
         "NEFF-08",
         "sg00/identity.npy left out",
         How::Members(|members| {
@@ -114,6 +127,14 @@ const EXAMPLES: &[Example] = &[
         "NEFF-26",
         "a member that no manifest names",
         How::Members(|members| members.push(("stray".into(), vec![1]))),
+    ),
+    Example(
+        "NEFF-28",
+        "the lowest feature bit set in the header",
+        How::File(|mut file| {
+            file[0x220] |= 1;
+            file
+        }),
     ),
 ];
 

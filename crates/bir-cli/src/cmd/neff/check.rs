@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use bir::diag::{NamedPlace, Place, Report};
 use neff::{Finding, Package, RULES, Severity};
 use neff_words::Program;
 use serde_json::json;
@@ -9,9 +10,9 @@ use tpb_isa::Generation;
 
 use super::{PackageOpt, fault, limits};
 use crate::cmd::Status;
-use crate::findings::counted;
+use crate::findings::{RuleText, Shown, counted, sarif};
 use crate::output::OutputOpt;
-use crate::report::{Context, Format, Result};
+use crate::report::{Context, Form, Result};
 use crate::target;
 
 /// Check a package: digest, manifests, variables, queues, streams, words, features, debug members
@@ -70,8 +71,8 @@ impl Opts {
         let count = |severity| found.iter().filter(|finding| finding.severity == severity).count();
         let (errors, warnings, notes) =
             (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
-        self.output.create()?.write_as(context, |sink| match context.format {
-            Format::Text => {
+        self.output.create()?.write_as(context, |sink| match context.form() {
+            Form::Text => {
                 put(sink, &found)?;
                 let verdict = match (errors, &name) {
                     (0, Some(device)) => format!("{}: can load on {device}", input.name),
@@ -87,7 +88,11 @@ impl Opts {
                     counted(notes, "note")
                 )
             }
-            Format::Json => {
+            Form::Sarif => {
+                let shown: Vec<Shown> = found.iter().map(|finding| shown(finding, &input.name)).collect();
+                sarif(sink, &shown, &rule_text)
+            }
+            Form::Json => {
                 for finding in &found {
                     let mut line = json!(finding);
                     if let Some(rule) = rule(finding) {
@@ -126,6 +131,39 @@ fn denied(what: &str) -> std::result::Result<String, String> {
 fn rule(finding: &Finding) -> Option<&'static neff::check::Rule> {
     RULES.iter().find(|rule| rule.code == finding.code)
 }
+
+fn rule_text(code: &str) -> Option<RuleText> {
+    let rule = RULES.iter().find(|rule| rule.code == code)?;
+    Some(RuleText { title: rule.title.to_owned(), check: rule.why.to_owned() })
+}
+
+/// A finding for SARIF: where it is in the package is the member, and of a stream the word and its byte.
+fn shown(finding: &Finding, file: &str) -> Shown {
+    let member = finding.member.as_ref().map(|member| match finding.word {
+        Some(word) => format!("{member} word {word} (byte {})", word.saturating_mul(WORD_BYTES)),
+        None => member.clone(),
+    });
+    let report = Report {
+        place: NamedPlace { instruction: member, file: Some(file.to_owned()), ..NamedPlace::default() },
+        code: finding.code.to_owned(),
+        severity: match finding.severity {
+            Severity::Error => bir::diag::Severity::Error,
+            Severity::Warning => bir::diag::Severity::Warning,
+            Severity::Note => bir::diag::Severity::Note,
+        },
+        message: finding.message.clone(),
+        vendor_code: None,
+        vendor_text: None,
+        help: rule(finding).map(|rule| rule.help.to_owned()),
+        notes: Vec::new(),
+        related: Vec::new(),
+        count: u32::try_from(finding.count).unwrap_or(u32::MAX),
+    };
+    Shown { report, excerpt: None, source: 0, place: Place::default() }
+}
+
+/// Bytes of an instruction word.
+const WORD_BYTES: u64 = 64;
 
 fn put(sink: &mut dyn Write, found: &[Finding]) -> io::Result<()> {
     let mut helped: Vec<&str> = Vec::new();
