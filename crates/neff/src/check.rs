@@ -194,7 +194,8 @@ fn header(package: &Package, found: &mut Vec<Finding>) {
     let mut warn = |code, message: String| found.push(Finding::new(code, Severity::Warning, message));
     let cores = header.lnc_size.max(1) as usize;
     if package.graphs.len() != cores {
-        warn("NEFF-06", format!("{} graphs, but lnc_size is {}", package.graphs.len(), header.lnc_size));
+        let (count, plural) = (package.graphs.len(), if package.graphs.len() == 1 { "" } else { "s" });
+        warn("NEFF-06", format!("{count} graph{plural}, but lnc_size is {}", header.lnc_size));
     }
     if let Some(info) = &package.compile_info {
         let mut differ = |key: &str, theirs: String, ours: String| {
