@@ -303,7 +303,12 @@ impl<'a> Lexer<'a> {
 
     /// An error for a value of the wrong type; a syntax error when no value starts here.
     pub(crate) fn wrong_type<T>(&mut self, expected: &'static str) -> Result<T> {
+        let before = self.text.as_bytes()[..self.pos.min(self.text.len())].trim_ascii_end();
         match self.found() {
+            // That is an array, as far as syntax is concerned.
+            "no value" if self.peek() == b']' && before.ends_with(b"[") => {
+                Err(ReadErrorKind::WrongType { expected, found: "the end of the array" }.at(self.pos))
+            }
             "no value" => self.syntax("expected a value"),
             found => Err(ReadErrorKind::WrongType { expected, found }.at(self.pos)),
         }

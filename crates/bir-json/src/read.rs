@@ -121,12 +121,12 @@ fn read_document(text: &[u8], options: &ReadOptions, progress: &mut dyn FnMut(us
     progress(text.len());
     let mut reader = Reader::new(text, *options, progress);
     let outcome = reader.load();
-    let again = reader.again || outcome.as_ref().is_err_and(|error| !error.kind.is_syntax());
+    let wrong_body = reader.wrong_body;
+    let again = reader.again || wrong_body || outcome.as_ref().is_err_and(|error| !error.kind.is_syntax());
     if !again {
         return outcome;
     }
     // Objects that do not count may have been read, or the error may be in one of them.
-    let wrong_body = reader.wrong_body;
     let Ok(duplicates) = Duplicates::find(text) else { return outcome };
     if duplicates.is_empty() && !wrong_body {
         return outcome;

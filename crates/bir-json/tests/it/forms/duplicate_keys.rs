@@ -32,6 +32,9 @@ fn containers() {
         r#"[{"instructions": [{"opcode": "Load", "queue": "ghost"}, {"opcode": "Weird", "name": "n", "a": 1}]}]"#,
         r#"[{"instructions": [{"opcode": "NoOp", "loop_carried_dependencies": [["ghost", "Flow", 7]]}]}]"#,
         r#"[{"instructions": [{"opcode": "NoOp", "order": [{"terms": [], "op": "Div", "op_param": 1}]}]}]"#,
+        r#"[{"instructions": [{"opcode": "NoOp", "ins": [{"kind": "symbolic_ap", "ap": [[]]}]}]}]"#,
+        r#"[{"instructions": [{"opcode": "NoOp", "ins": [{"kind": "symbolic_ap", "ap": [[1, 2, 3]]}]}]}]"#,
+        r#"[{"instructions": [{"opcode": "NoOp", "dependencies": [[]]}]}]"#,
         "7",
         "null",
     ] {
@@ -159,6 +162,8 @@ fn blocks_where_no_body_belongs_are_an_unknown_member() {
         "7",
         "null",
         r#"[{"instructions": [{"opcode": "Load", "queue": "ghost", "order": [{"op": "Div"}]}]}]"#,
+        r#"[{"instructions": [{"opcode": "Load", "ins": [{"kind": "symbolic_ap", "ap": [[], null]}]}]}]"#,
+        r#"[{"instructions": [{"opcode": "Load", "ins": [{"kind": "symbolic_ap", "ap": [[1, 2, 3]]}]}]}]"#,
     ] {
         let text = instruction(&format!(r#""blocks": {blocks}, "opcode": "NoOp", "name": "x""#));
         let loaded = load(&text);
