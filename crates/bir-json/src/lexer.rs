@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::{ReadErrorKind, Result};
-use crate::number::{Number, NumberErrorKind, parse_number};
+use crate::number::{Number, NumberErrorKind, parse_number, short_digits};
 
 /// Deepest nesting of arrays and objects that is read.
 pub const MAX_DEPTH: usize = 256;
@@ -140,8 +140,8 @@ impl<'a> Lexer<'a> {
     pub(crate) fn short_integer(&mut self) -> Option<u64> {
         let bytes = self.text.as_bytes();
         let chunk = bytes.get(self.pos..).and_then(|rest| rest.first_chunk());
-        let (value, length) = match chunk.and_then(up_to_seven_digits) {
-            Some(found) => found,
+        let (value, length) = match chunk.and_then(short_digits) {
+            Some((value, length)) => (u64::from(value), length),
             None => self.digits()?,
         };
         let stop = bytes.get(self.pos + length);
@@ -479,24 +479,6 @@ fn special_bytes(word: u64) -> u64 {
     let slash = (word ^ (LOW * b'\\' as u64)).wrapping_sub(LOW) & !(word ^ (LOW * b'\\' as u64));
     let control = word.wrapping_sub(LOW * 0x20) & !word;
     (quote | slash | control) & HIGH
-}
-
-/// The number that digits at the start of eight bytes make, and how many there are; `None` for none or eight.
-#[inline(always)]
-fn up_to_seven_digits(bytes: &[u8; 8]) -> Option<(u64, usize)> {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    // Bytes of 0 to 9 where digits are.
-    let values = u64::from_le_bytes(*bytes) ^ 0x3030_3030_3030_3030;
-    let others = (((values & !HIGH) + 0x7676_7676_7676_7676) | values) & HIGH;
-    let length = others.trailing_zeros() / 8;
-    if matches!(length, 0 | 8) {
-        return None;
-    }
-    // The last digit goes to the last byte, with zeros in front; then neighbours are joined, three times.
-    let digits = values << (64 - 8 * length);
-    let twos = (digits.wrapping_mul(2561) >> 8) & 0x00ff_00ff_00ff_00ff;
-    let fours = (twos.wrapping_mul(6_553_601) >> 16) & 0x0000_ffff_0000_ffff;
-    Some((fours.wrapping_mul(42_949_672_960_001) >> 32, length as usize))
 }
 
 #[cfg(test)]

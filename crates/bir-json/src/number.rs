@@ -70,21 +70,17 @@ pub fn parse_number(text: &[u8]) -> Result<(Number, usize), NumberError> {
     let negative = text.first() == Some(&b'-');
     let start = usize::from(negative);
     // Nearly all numbers of a module are integers of one to seven digits: take eight bytes in one word.
-    if let Some(chunk) = text.get(start..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*chunk);
-        let digits = leading_digits(word);
-        if matches!(digits, 1..=7) {
-            let next = (word >> (8 * digits)) as u8;
-            let leading_zero = word as u8 == b'0' && digits > 1;
-            if !continues_as_float(next) && !leading_zero {
-                let magnitude = eight_digits(word << (64 - 8 * digits));
-                let number = if negative {
-                    Number::Signed(-i64::from(magnitude))
-                } else {
-                    Number::Unsigned(u64::from(magnitude))
-                };
-                return Ok((number, start + digits as usize));
-            }
+    if let Some(chunk) = text.get(start..).and_then(|rest| rest.first_chunk())
+        && let Some((magnitude, digits)) = short_digits(chunk)
+    {
+        let leading_zero = chunk[0] == b'0' && digits > 1;
+        if !continues_as_float(chunk[digits]) && !leading_zero {
+            let number = if negative {
+                Number::Signed(-i64::from(magnitude))
+            } else {
+                Number::Unsigned(u64::from(magnitude))
+            };
+            return Ok((number, start + digits));
         }
     }
     parse_any(text, negative)
@@ -115,6 +111,20 @@ pub(crate) fn digits(value: u64) -> ([u8; 20], usize) {
         buffer[start] = b'0' + rest as u8;
     }
     (buffer, start)
+}
+
+/// Eight zeros.
+pub(crate) const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+
+/// The decimal digits of a number below 10^8, as text with zeros in front. All are made at once: lanes of four digits
+/// are split into lanes of two, these into digits.
+#[inline]
+pub(crate) fn text_of_eight_digits(value: u64) -> u64 {
+    let fours = (value / 10_000) | ((value % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | ((fours - 100 * hundreds) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - 10 * tens) << 8) | ZEROS
 }
 
 /// Appends `value` in decimal.
@@ -208,6 +218,14 @@ fn pair(value: u64) -> &'static [u8] {
     };
     let at = 2 * value as usize;
     &PAIRS[at..at + 2]
+}
+
+/// Value of the digits at the start of eight bytes, and how many there are; `None` for none or eight.
+#[inline(always)]
+pub(crate) fn short_digits(bytes: &[u8; 8]) -> Option<(u32, usize)> {
+    let word = u64::from_le_bytes(*bytes);
+    let digits = leading_digits(word);
+    matches!(digits, 1..=7).then(|| (eight_digits(word << (64 - 8 * digits)), digits as usize))
 }
 
 /// Number of ASCII digits (0 to 8) at the start of eight bytes, first byte lowest.

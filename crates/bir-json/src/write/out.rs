@@ -252,8 +252,8 @@ impl<'w> Out<'w> {
             self.byte(b'0' + value as u8);
         } else if value < 100_000_000 {
             // Eight digits are made at once; those that count are put.
-            let digits = eight_digits(value);
-            let skip = (digits ^ ZEROS).trailing_zeros() / 8;
+            let digits = number::text_of_eight_digits(value);
+            let skip = (digits ^ number::ZEROS).trailing_zeros() / 8;
             self.piece(&(digits >> (8 * skip)).to_le_bytes(), 8 - skip as usize);
         } else {
             self.long_number(value);
@@ -400,20 +400,6 @@ impl<'w> Out<'w> {
         }
         self.close(b']', empty);
     }
-}
-
-/// Eight zeros.
-const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
-
-/// The decimal digits of a number below 10^8, as text with zeros in front. All are made at once: lanes of four digits
-/// are split into lanes of two, these into digits.
-#[inline]
-fn eight_digits(value: u64) -> u64 {
-    let fours = (value / 10_000) | ((value % 10_000) << 32);
-    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
-    let twos = hundreds | ((fours - 100 * hundreds) << 16);
-    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
-    tens | ((twos - 10 * tens) << 8) | ZEROS
 }
 
 /// Copies a text of `N` to `2 * N` bytes behind the first byte of a place, as its first and its last `N` bytes;

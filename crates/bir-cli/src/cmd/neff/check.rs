@@ -6,7 +6,7 @@ use bir::diag::{NamedPlace, Place, Report};
 use neff::{Finding, Package, RULES, Severity};
 use neff_words::Program;
 use serde_json::json;
-use tpb_isa::Generation;
+use tpb_isa::{Generation, WORD_BYTES};
 
 use super::{PackageOpt, fault, limits};
 use crate::cmd::Status;
@@ -140,7 +140,7 @@ fn rule_text(code: &str) -> Option<RuleText> {
 /// A finding for SARIF: where it is in the package is the member, and of a stream the word and its byte.
 fn shown(finding: &Finding, file: &str) -> Shown {
     let member = finding.member.as_ref().map(|member| match finding.word {
-        Some(word) => format!("{member} word {word} (byte {})", word.saturating_mul(WORD_BYTES)),
+        Some(word) => format!("{member} word {word} (byte {})", word.saturating_mul(WORD_BYTES as u64)),
         None => member.clone(),
     });
     let report = Report {
@@ -161,9 +161,6 @@ fn shown(finding: &Finding, file: &str) -> Shown {
     };
     Shown { report, excerpt: None, source: 0, place: Place::default() }
 }
-
-/// Bytes of an instruction word.
-const WORD_BYTES: u64 = 64;
 
 fn put(sink: &mut dyn Write, found: &[Finding]) -> io::Result<()> {
     let mut helped: Vec<&str> = Vec::new();
