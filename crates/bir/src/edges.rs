@@ -181,6 +181,14 @@ impl EdgeSet {
         texts.is_some_and(|texts| texts.contains(&format!("{extras:?}")))
     }
 
+    /// Puts another edge in place of each. Different edges must stay different.
+    pub(crate) fn map(&mut self, other: impl Fn(Edge) -> Edge) {
+        self.list.iter_mut().for_each(|edge| *edge = other(*edge));
+        let Some(side) = &mut self.side else { return };
+        side.plain = side.plain.drain().map(&other).collect();
+        side.extended = side.extended.drain().map(|(edge, texts)| (other(edge), texts)).collect();
+    }
+
     /// Number of edges.
     pub fn len(&self) -> usize {
         self.list.len()

@@ -2,6 +2,8 @@
 
 use crate::ids::{ExprId, Id, Ref, RegId};
 use crate::names::Sym;
+use crate::part::Renumbering;
+use crate::record::FieldType;
 use crate::value::Extra;
 
 /// A term of [`Expr::Affine`]: `coeff * idx`.
@@ -110,6 +112,20 @@ impl Expr {
         matches!(self, Expr::Axis { .. } | Expr::ShardId { .. } | Expr::Register { .. })
     }
 
+    fn renumber(&mut self, to: &mut Renumbering) {
+        match self {
+            Expr::Axis { axis } => axis.renumber(to),
+            Expr::Register { regref } => regref.renumber(to),
+            Expr::Affine { terms, .. } => terms.iter_mut().for_each(|term| term.idx.renumber(to)),
+            Expr::Sum { terms } => terms.renumber(to),
+            Expr::Mult { var: child, .. }
+            | Expr::FloorDiv { numer: child, .. }
+            | Expr::Modulo { numer: child, .. }
+            | Expr::CcDiv { numer: child, .. } => child.renumber(to),
+            Expr::CcGetRank { .. } | Expr::IndirectArg { .. } | Expr::ShardId { .. } => {}
+        }
+    }
+
     /// The child nodes in order.
     pub fn children(&self) -> impl Iterator<Item = ExprId> + '_ {
         let (affine, list, single): (&[AffineTerm], &[ExprId], Option<ExprId>) = match self {
@@ -200,6 +216,15 @@ impl Exprs {
     /// All nodes, children before parents.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
         self.nodes.iter_mut()
+    }
+
+    /// Takes the nodes of a part.
+    pub(crate) fn take_part(&mut self, part: Exprs, to: &mut Renumbering) {
+        self.nodes.extend(part.nodes.into_iter().map(|mut node| {
+            node.renumber(to);
+            node
+        }));
+        self.extra.extend(part.extra.into_iter().map(|(id, extra)| (to.expr(id), extra)));
     }
 
     /// Keeps unknown members of a node.

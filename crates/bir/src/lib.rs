@@ -18,6 +18,7 @@ mod names;
 pub mod op_info;
 mod open_enum;
 pub mod operands;
+mod part;
 pub mod record;
 mod same;
 pub mod sample;
@@ -36,6 +37,7 @@ pub use module::{CallBinding, EmptyHolder, Holder, Insts, Module, NameOf, NkiFun
 pub use names::{Names, Sym};
 pub use open_enum::OpenEnum;
 pub use ops::Op;
+pub use part::{Marked, Renumbering};
 pub use same::{Difference, same};
 pub use shared::Shared;
 pub use storage::{AliasEdge, Storage};

@@ -128,6 +128,15 @@ pub struct CallBinding {
 }
 
 impl Module {
+    /// The arenas that a part has of its own.
+    pub(crate) fn into_arenas(self) -> (Vec<Block>, Vec<Instruction>, Exprs) {
+        (self.blocks, self.insts, self.exprs)
+    }
+
+    pub(crate) fn arenas_mut(&mut self) -> (&mut Vec<Block>, &mut Vec<Instruction>) {
+        (&mut self.blocks, &mut self.insts)
+    }
+
     /// An empty module for an architecture.
     pub fn new(arch: ArchLevel) -> Module {
         let mut module = Module::default();

@@ -107,6 +107,12 @@ macro_rules! open_enum {
                     Err(other) => $crate::record::FieldValue::Text(other),
                 }
             }
+            #[inline]
+            fn renumber(&mut self, to: &mut $crate::part::Renumbering) {
+                if let $name::Other(name) = self {
+                    *name = to.name(*name);
+                }
+            }
         }
     };
 }

@@ -5,9 +5,10 @@ use smallvec::SmallVec;
 use crate::access::{AccessPattern, Shape};
 use crate::argument::ImmNumber;
 use crate::expr::MaybeAffine;
-use crate::ids::{BlockId, ExprId, FuncId, InstId, LocId, QueueId, Ref, RegId, SetId};
+use crate::ids::{BlockId, ExprId, FuncId, InstId, LocId, QueueId, Ref, RegId, SetId, Target};
 use crate::module::{CallBinding, NkiFunctions};
 use crate::names::Sym;
+use crate::part::Renumbering;
 use crate::storage::{AliasEdge, Storage};
 use crate::value::{Extra, Members, Value};
 
@@ -212,6 +213,8 @@ pub trait FieldType {
     fn visit_refs(&mut self, _visitor: &mut dyn RefVisitor) {}
     /// Calls `visit` with the root of every expression inside.
     fn visit_exprs(&self, _visit: &mut dyn FnMut(ExprId)) {}
+    /// Gives names and ids of a part the values that they have in the module that takes it.
+    fn renumber(&mut self, to: &mut Renumbering);
     /// Whether two values are written alike: zeros have signs here, and NaN is the same as NaN. False also where
     /// that is not certain, as for expressions.
     fn is_same(&self, _other: &Self) -> bool
@@ -232,12 +235,21 @@ macro_rules! same_when_equal {
     };
 }
 
+/// Types without names and ids.
+macro_rules! same_everywhere {
+    () => {
+        #[inline]
+        fn renumber(&mut self, _: &mut $crate::part::Renumbering) {}
+    };
+}
+
 pub(crate) use same_when_equal;
 
 macro_rules! scalar_fields {
     ($($ty:ty => $value:expr;)*) => {$(
         impl FieldType for $ty {
             same_when_equal!();
+            same_everywhere!();
             fn as_field(&self) -> FieldValue<'_> {
                 let convert: fn($ty) -> FieldValue<'static> = $value;
                 convert(*self)
@@ -254,11 +266,22 @@ scalar_fields! {
     u64 => FieldValue::Uint;
     i32 => |v| FieldValue::Int(v.into());
     i64 => FieldValue::Int;
-    Sym => FieldValue::Text;
     AliasEdge => |_| FieldValue::Opaque;
 }
 
+impl FieldType for Sym {
+    same_when_equal!();
+    fn as_field(&self) -> FieldValue<'_> {
+        FieldValue::Text(*self)
+    }
+    #[inline]
+    fn renumber(&mut self, to: &mut Renumbering) {
+        *self = to.name(*self);
+    }
+}
+
 impl FieldType for f32 {
+    same_everywhere!();
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::Float(*self)
     }
@@ -269,6 +292,7 @@ impl FieldType for f32 {
 }
 
 impl FieldType for ImmNumber {
+    same_everywhere!();
     fn as_field(&self) -> FieldValue<'_> {
         match *self {
             ImmNumber::Unsigned(v) => FieldValue::Uint(v),
@@ -285,7 +309,7 @@ impl FieldType for ImmNumber {
 }
 
 macro_rules! reference_fields {
-    ($($id:ty => $variant:ident, $method:ident;)*) => {$(
+    ($($id:ty => $variant:ident, $method:ident, $to:ident;)*) => {$(
         impl FieldType for Ref<$id> {
             same_when_equal!();
             fn as_field(&self) -> FieldValue<'_> {
@@ -294,18 +318,25 @@ macro_rules! reference_fields {
             fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {
                 visitor.$method(self);
             }
+            #[inline]
+            fn renumber(&mut self, to: &mut Renumbering) {
+                *self = match self.target() {
+                    Target::Found(id) => Ref::to(to.$to(id)),
+                    Target::Missing(name) => Ref::named(to.name(name)),
+                };
+            }
         }
     )*};
 }
 
 reference_fields! {
-    QueueId => Queue, queue;
-    BlockId => Block, block;
-    InstId => Inst, inst;
-    FuncId => Func, func;
-    LocId => Loc, loc;
-    SetId => Set, set;
-    RegId => Reg, reg;
+    QueueId => Queue, queue, queue;
+    BlockId => Block, block, block;
+    InstId => Inst, inst, inst;
+    FuncId => Func, func, as_it_is;
+    LocId => Loc, loc, as_it_is;
+    SetId => Set, set, as_it_is;
+    RegId => Reg, reg, as_it_is;
 }
 
 impl FieldType for ExprId {
@@ -317,6 +348,9 @@ impl FieldType for ExprId {
     }
     fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
         visit(*self);
+    }
+    fn renumber(&mut self, to: &mut Renumbering) {
+        *self = to.expr(*self);
     }
 }
 
@@ -335,6 +369,13 @@ impl<T: FieldType> FieldType for MaybeAffine<T> {
     fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
         if let MaybeAffine::Expr(id) = self {
             visit(*id);
+        }
+    }
+    #[inline]
+    fn renumber(&mut self, to: &mut Renumbering) {
+        match self {
+            MaybeAffine::Value(value) => value.renumber(to),
+            MaybeAffine::Expr(id) => id.renumber(to),
         }
     }
     fn is_same(&self, other: &Self) -> bool {
@@ -360,6 +401,12 @@ impl<T: FieldType> FieldType for Option<T> {
         }
     }
     #[inline]
+    fn renumber(&mut self, to: &mut Renumbering) {
+        if let Some(value) = self {
+            value.renumber(to);
+        }
+    }
+    #[inline]
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Some(a), Some(b)) => a.is_same(b),
@@ -377,6 +424,9 @@ impl<T: FieldType> FieldType for Box<T> {
     }
     fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
         (**self).visit_exprs(visit);
+    }
+    fn renumber(&mut self, to: &mut Renumbering) {
+        (**self).renumber(to);
     }
     fn is_same(&self, other: &Self) -> bool {
         (**self).is_same(other)
@@ -398,6 +448,9 @@ macro_rules! list_fields {
             fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
                 self.iter().for_each(|item| item.visit_exprs(visit));
             }
+            fn renumber(&mut self, to: &mut Renumbering) {
+                self.iter_mut().for_each(|item| item.renumber(to));
+            }
             fn is_same(&self, other: &Self) -> bool {
                 self.len() == other.len() && self.iter().zip(other).all(|(a, b)| a.is_same(b))
             }
@@ -408,6 +461,7 @@ list_fields! { Vec<T> Few<T> [T; 2] }
 
 impl FieldType for AccessPattern {
     same_when_equal!();
+    same_everywhere!();
     fn as_field(&self) -> FieldValue<'_> {
         let pair = |p: crate::access::ApPair| {
             FieldValue::List(vec![FieldValue::Int(p.step), FieldValue::Int(p.num)])
@@ -418,6 +472,7 @@ impl FieldType for AccessPattern {
 
 impl FieldType for Shape {
     same_when_equal!();
+    same_everywhere!();
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::List(self.iter().map(FieldValue::Uint).collect())
     }
@@ -439,15 +494,23 @@ impl FieldType for ArgumentMap {
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::Map(&self.0)
     }
+    fn renumber(&mut self, to: &mut Renumbering) {
+        for (key, value) in &mut self.0 {
+            key.renumber(to);
+            value.renumber(to);
+        }
+    }
 }
 
 impl FieldType for Value {
+    same_everywhere!();
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::Value(self)
     }
 }
 
 impl FieldType for Members {
+    same_everywhere!();
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::Members(self)
     }
@@ -457,6 +520,7 @@ impl FieldType for Members {
 }
 
 impl FieldType for NkiFunctions {
+    same_everywhere!();
     fn as_field(&self) -> FieldValue<'_> {
         FieldValue::Owned(Owned::Nki(self))
     }
@@ -470,13 +534,20 @@ impl FieldType for CallBinding {
         visitor.inst(&mut self.call);
         self.locations.iter_mut().for_each(|r| visitor.loc(r));
     }
+    fn renumber(&mut self, to: &mut Renumbering) {
+        self.call.renumber(to);
+        self.locations.iter_mut().for_each(|r| r.renumber(to));
+    }
 }
 
 macro_rules! owned_fields {
-    ($($item:ty => $variant:ident;)*) => {$(
+    ($($item:ty => $variant:ident, $to:ident;)*) => {$(
         impl FieldType for OwnedList<$item> {
             fn as_field(&self) -> FieldValue<'_> {
                 FieldValue::Owned(Owned::$variant(&self.0))
+            }
+            fn renumber(&mut self, to: &mut Renumbering) {
+                self.0.iter_mut().for_each(|id| *id = to.$to(*id));
             }
         }
     )*};
@@ -515,12 +586,12 @@ impl<'a, T: Copy> IntoIterator for &'a OwnedList<T> {
 }
 
 owned_fields! {
-    BlockId => Blocks;
-    InstId => Insts;
-    FuncId => Funcs;
-    QueueId => Queues;
-    LocId => Locs;
-    Storage => Storage;
+    BlockId => Blocks, block;
+    InstId => Insts, inst;
+    FuncId => Funcs, as_it_is;
+    QueueId => Queues, queue;
+    LocId => Locs, as_it_is;
+    Storage => Storage, as_it_is;
 }
 
 /// Declares a generated struct: its fields with type, default and description, its presence bits, and whether
@@ -647,6 +718,9 @@ macro_rules! record {
             }
             fn visit_exprs(&self, visit: &mut dyn FnMut(ExprId)) {
                 Fields::visit_exprs(self, visit);
+            }
+            fn renumber(&mut self, _to: &mut Renumbering) {
+                $(self.$field.renumber(_to);)*
             }
             fn is_same(&self, _other: &Self) -> bool {
                 self.present == _other.present

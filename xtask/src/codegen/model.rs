@@ -44,7 +44,7 @@ pub(crate) fn generate(spec: &Spec) -> Result<Vec<Output>> {
 }
 
 const IMPORTS: &str = "use crate::access::*;\nuse crate::expr::MaybeAffine;\n\
-     use crate::generated::enums::*;\nuse crate::ids::*;\nuse crate::names::Sym;\nuse crate::record::*;\n";
+     use crate::generated::enums::*;\nuse crate::ids::*;\nuse crate::names::Sym;\nuse crate::part::Renumbering;\nuse crate::record::*;\n";
 
 /// Records of both tables with their keys, ops apart.
 pub(super) fn all_records(tables: &Tables) -> Vec<(String, String, Vec<Field>)> {
@@ -198,7 +198,8 @@ pub const LEGACY_OPS: &[&str] = &[{}];\n",
 }
 
 fn op_enum(out: &mut String, tables: &Tables) {
-    let (mut variants, mut opcodes, mut new, mut fields, mut visit, mut same) = Default::default();
+    let (mut variants, mut opcodes, mut new, mut fields, mut visit, mut renumber, mut same) =
+        Default::default();
     let add = |to: &mut String, text: String| to.push_str(&text);
     for op in &tables.ops.op {
         let name = &op.name;
@@ -224,6 +225,7 @@ fn op_enum(out: &mut String, tables: &Tables) {
                 add(&mut new, format!("InstructionType::{name} => Op::{name}(Default::default()),\n"));
                 add(&mut fields, format!("Op::{name}(op) => {fields_of},\n"));
                 add(&mut visit, format!("Op::{name}(op) => op.visit_refs(visitor),\n"));
+                add(&mut renumber, format!("Op::{name}(op) => op.renumber(to),\n"));
                 add(&mut same, format!("(Op::{name}(a), Op::{name}(b)) => a.is_same(b),\n"));
             }
         }
@@ -294,6 +296,15 @@ _ => self.is_same(other),
 pub fn visit_refs(&mut self, visitor: &mut dyn RefVisitor) {{
 match self {{
 {visit}
+_ => {{}}
+}}
+}}
+
+/// Gives names and ids of a part the values that they have in the module that takes it.
+pub(crate) fn renumber(&mut self, to: &mut Renumbering) {{
+match self {{
+{renumber}
+Op::Other(name) => name.renumber(to),
 _ => {{}}
 }}
 }}

@@ -8,6 +8,7 @@ use crate::generated::enums::*;
 use crate::generated::records::*;
 use crate::ids::*;
 use crate::names::Sym;
+use crate::part::Renumbering;
 use crate::record::*;
 use crate::value::Value;
 
@@ -933,6 +934,93 @@ impl Op {
             Op::DoWhile(op) => op.visit_refs(visitor),
             Op::TongaReduceMacroSymbolic(op) => op.visit_refs(visitor),
 
+            _ => {}
+        }
+    }
+
+    /// Gives names and ids of a part the values that they have in the module that takes it.
+    pub(crate) fn renumber(&mut self, to: &mut Renumbering) {
+        match self {
+            Op::GenericCopy(op) => op.renumber(to),
+            Op::AbstractCopy(op) => op.renumber(to),
+            Op::Activation(op) => op.renumber(to),
+            Op::LoadActFuncSet(op) => op.renumber(to),
+            Op::MatmultBase(op) => op.renumber(to),
+            Op::Matmult(op) => op.renumber(to),
+            Op::MatmultSparse(op) => op.renumber(to),
+            Op::Memset(op) => op.renumber(to),
+            Op::GetGlobalRankId(op) => op.renumber(to),
+            Op::GroupResetSemaphores(op) => op.renumber(to),
+            Op::Drain(op) => op.renumber(to),
+            Op::DMA(op) => op.renumber(to),
+            Op::Load(op) => op.renumber(to),
+            Op::Pool(op) => op.renumber(to),
+            Op::Save(op) => op.renumber(to),
+            Op::TensorCopy(op) => op.renumber(to),
+            Op::TensorCopyDynamicSrc(op) => op.renumber(to),
+            Op::TensorCopyDynamicDst(op) => op.renumber(to),
+            Op::IndirectCopy(op) => op.renumber(to),
+            Op::TensorReduce(op) => op.renumber(to),
+            Op::TensorScalar(op) => op.renumber(to),
+            Op::TensorScalarPtr(op) => op.renumber(to),
+            Op::TensorScalarCache(op) => op.renumber(to),
+            Op::TensorTensor(op) => op.renumber(to),
+            Op::DMACopy(op) => op.renumber(to),
+            Op::BNStats(op) => op.renumber(to),
+            Op::BNBackprop(op) => op.renumber(to),
+            Op::BNBackprop2(op) => op.renumber(to),
+            Op::StreamShuffle(op) => op.renumber(to),
+            Op::ReadVarAddr(op) => op.renumber(to),
+            Op::GenericIndirectLoad(op) => op.renumber(to),
+            Op::IndirectLoad(op) => op.renumber(to),
+            Op::GenericIndirectSave(op) => op.renumber(to),
+            Op::IndirectSave(op) => op.renumber(to),
+            Op::IndirectSaveAccumulate(op) => op.renumber(to),
+            Op::Collective(op) => op.renumber(to),
+            Op::CollectiveCompute(op) => op.renumber(to),
+            Op::CollectiveSend(op) => op.renumber(to),
+            Op::CollectiveRecv(op) => op.renumber(to),
+            Op::CopyPredicated(op) => op.renumber(to),
+            Op::CustomOp(op) => op.renumber(to),
+            Op::BIRKernel(op) => op.renumber(to),
+            Op::NKIKernel(op) => op.renumber(to),
+            Op::NKIKLIRKernel(op) => op.renumber(to),
+            Op::DevicePrint(op) => op.renumber(to),
+            Op::SetRandState(op) => op.renumber(to),
+            Op::Rand(op) => op.renumber(to),
+            Op::Iota(op) => op.renumber(to),
+            Op::TensorScalarAffineSelect(op) => op.renumber(to),
+            Op::RangeSelect(op) => op.renumber(to),
+            Op::Dropout(op) => op.renumber(to),
+            Op::GetCurProcessingRankID(op) => op.renumber(to),
+            Op::DMATrigger(op) => op.renumber(to),
+            Op::DMADescriptor(op) => op.renumber(to),
+            Op::DMADescriptorCopy(op) => op.renumber(to),
+            Op::DMADescriptorCCE(op) => op.renumber(to),
+            Op::DMADescriptorTranspose(op) => op.renumber(to),
+            Op::DMADescriptorReplicate(op) => op.renumber(to),
+            Op::RegisterAlu(op) => op.renumber(to),
+            Op::CompareAndBranch(op) => op.renumber(to),
+            Op::UnconditionalBranch(op) => op.renumber(to),
+            Op::BranchHint(op) => op.renumber(to),
+            Op::Call(op) => op.renumber(to),
+            Op::SwitchQueueInstance(op) => op.renumber(to),
+            Op::ResetQueueInstance(op) => op.renumber(to),
+            Op::CoreBarrier(op) => op.renumber(to),
+            Op::MatchReplace(op) => op.renumber(to),
+            Op::MaxIndexAndMatchReplace(op) => op.renumber(to),
+            Op::InlineASMBytes(op) => op.renumber(to),
+            Op::TensorCompletion(op) => op.renumber(to),
+            Op::MatmultMx(op) => op.renumber(to),
+            Op::DveReadAccumulator(op) => op.renumber(to),
+            Op::Exponential(op) => op.renumber(to),
+            Op::Loop(op) => op.renumber(to),
+            Op::DynamicForLoop(op) => op.renumber(to),
+            Op::DMABlock(op) => op.renumber(to),
+            Op::DoWhile(op) => op.renumber(to),
+            Op::TongaReduceMacroSymbolic(op) => op.renumber(to),
+
+            Op::Other(name) => name.renumber(to),
             _ => {}
         }
     }

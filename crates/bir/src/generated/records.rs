@@ -9,6 +9,7 @@ use crate::generated::enums::*;
 use crate::ids::*;
 use crate::module::{CallBinding, Holder, NkiFunctions};
 use crate::names::Sym;
+use crate::part::Renumbering;
 use crate::record::*;
 use crate::storage::{AliasEdge, Storage};
 use crate::value::{Extra, Members, Value};
