@@ -1,4 +1,5 @@
-//! Times reading, writing, or both, of one document: `read_write read|write|roundtrip FILE [OUT]`.
+//! Times reading, writing, or both, of one document: `read_write read|write|roundtrip FILE [OUT]`, by
+//! `$THREADS` threads, one if it is not set.
 //!
 //! Prints one line with seconds, peak memory and bytes. Used by the benchmarks.
 #![allow(clippy::print_stdout)]
@@ -13,9 +14,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("usage: read_write read|write|roundtrip FILE [OUT]".into());
     };
     let text = std::fs::read(path)?;
+    let threads = std::env::var("THREADS").map_or(Ok(1), |threads| threads.parse())?;
+    let options = bir_json::ReadOptions { threads, ..Default::default() };
     let start = Instant::now();
-    let loaded =
-        bir_json::read(&text, &Default::default()).map_err(|error| error.located(&text).to_string())?;
+    let loaded = bir_json::read(&text, &options).map_err(|error| error.located(&text).to_string())?;
     let read = start.elapsed();
     let start = Instant::now();
     if mode != "read" {

@@ -1,5 +1,6 @@
 //! The two-pass reader. Pass 1 makes all objects, pass 2 resolves references by name. spec: bir-json 11
 
+mod ahead;
 mod canonical;
 mod codec;
 mod dependencies;
@@ -16,6 +17,7 @@ mod storage;
 mod templates;
 
 use std::borrow::Cow;
+use std::thread;
 
 use bir::enums::InstructionType;
 use bir::ids::{BlockId, Id, InstId, LocId, QueueId, RegId, SetId};
@@ -27,6 +29,7 @@ pub use oddities::{Oddities, Oddity, OddityKind};
 
 use crate::error::{ReadError, ReadErrorKind, Result};
 use crate::lexer::Lexer;
+use ahead::{Ahead, Trace};
 use duplicates::Duplicates;
 use known::KnownTexts;
 use names::{InstNames, SymMap};
@@ -51,6 +54,12 @@ pub struct ReadOptions {
     /// Oddities are errors: unknown members and names, duplicate keys, collisions, misplaced nulls, missing
     /// required keys.
     pub strict: bool,
+    /// Threads that may read at once, the caller's included; 0 is as good as 1. What is read does not depend on it.
+    pub threads: usize,
+    /// Bytes of text that each of several threads reads at a time; 0 for a size that suits. Documents of less than
+    /// 32 such pieces are read by one thread. With a size that is given, for tests and measurements, a piece is waited
+    /// for even if reading it would be quicker.
+    pub piece: usize,
 }
 
 /// A module that was read.
@@ -120,7 +129,12 @@ fn read_document(text: &[u8], options: &ReadOptions, progress: &mut dyn FnMut(us
     let text = utf8(text)?;
     progress(text.len());
     let mut reader = Reader::new(text, *options, progress);
-    let outcome = reader.load();
+    let outcome = thread::scope(|scope| {
+        reader.ahead = Ahead::start(scope, text, *options);
+        let outcome = reader.load();
+        reader.ahead = None;
+        outcome
+    });
     let wrong_body = reader.wrong_body;
     let again = reader.again || wrong_body || outcome.as_ref().is_err_and(|error| !error.kind.is_syntax());
     if !again {
@@ -226,6 +240,14 @@ pub(crate) struct Reader<'a> {
     channel_is_expr: bool,
     /// Blocks of a body that were read before the opcode.
     body: Option<instruction::Body>,
+    /// Number of the function or queue that is read.
+    scope: u32,
+    /// Other threads that read what comes.
+    ahead: Option<Ahead>,
+    /// What is noted where this reads a piece for another reader.
+    trace: Option<Trace>,
+    /// Grows with each name and each reference that is read, but for names of instructions where they are expected.
+    marks: u32,
 }
 
 /// A type that a member may have.
@@ -321,6 +343,10 @@ impl<'a> Reader<'a> {
             op_is_copy: false,
             channel_is_expr: false,
             body: None,
+            scope: 0,
+            ahead: None,
+            trace: None,
+            marks: 0,
         }
     }
 
@@ -658,6 +684,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Notes that what is read holds names or ids of this reader.
+    #[inline]
+    fn mark(&mut self) {
+        self.marks = self.marks.wrapping_add(1);
+    }
+
+    /// Takes back the mark of a name that was just read and that nothing holds.
+    #[inline]
+    fn unmark(&mut self) {
+        self.marks = self.marks.wrapping_sub(1);
+    }
+
     pub(crate) fn intern(&mut self, text: &str) -> Result<Sym> {
         if self.module.names.len() >= bir::edges::Edge::MAX_TARGETS {
             return Err(ReadErrorKind::Limit {
@@ -666,6 +704,7 @@ impl<'a> Reader<'a> {
             }
             .at(self.lexer.pos()));
         }
+        self.mark();
         Ok(self.module.names.intern(text))
     }
 

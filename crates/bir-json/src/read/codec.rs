@@ -382,7 +382,9 @@ impl Read for OwnedList<InstId> {
     fn read(r: &mut Reader<'_>) -> Result<Self> {
         let mut list = OwnedList::default();
         r.each_element("an array of instructions", |r| {
-            list.push(r.instruction_record()?);
+            if !r.take_ahead(&mut list) {
+                list.push(r.instruction_record()?);
+            }
             r.tell_progress();
             Ok(())
         })?;
@@ -455,12 +457,16 @@ macro_rules! read_storage_refs {
         }
 
         impl Reader<'_> {
+            /// The object of a name that was just read.
             #[inline]
             pub(super) fn $method(&mut self, name: Sym) -> Ref<$id> {
                 let in_queue = || matches!(self.outermost, Holder::Queue(_)) && !self.nki_first;
                 let found = self.$map.get(name);
                 match found.or_else(|| if in_queue() { self.$all.get(name) } else { None }) {
-                    Some(id) => Ref::to(id),
+                    Some(id) => {
+                        self.unmark();
+                        Ref::to(id)
+                    }
                     None => {
                         self.note_early_name();
                         Ref::named(name)

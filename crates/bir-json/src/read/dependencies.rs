@@ -41,6 +41,11 @@ impl Reader<'_> {
                     false => &mut inst.dependencies,
                 };
                 set.insert_with(Edge::new(target, kind), &extras);
+                if let Some(trace) = &mut r.trace
+                    && r.module[target].block != inst.block
+                {
+                    trace.far.push(name);
+                }
                 return Ok(());
             }
             waits = true;

@@ -88,6 +88,7 @@ impl Reader<'_> {
         if self.lexer.peek() != b'{' {
             return self.lexer.wrong_type(expected);
         }
+        self.mark();
         let mut node = self.expr_node()?;
         self.keep_foreign_members(&mut node)?;
         self.first_exprs.any.get_or_insert(node.at);

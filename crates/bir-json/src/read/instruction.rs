@@ -35,6 +35,7 @@ pub(super) struct Body {
 impl<'a> Reader<'a> {
     pub(crate) fn block_record(&mut self) -> Result<BlockId> {
         let id = self.module.add_block(Block::default());
+        self.mark();
         let holder = self.holder;
         self.module[id].holder = holder;
         let outer = std::mem::replace(&mut self.current_block, id);
@@ -53,7 +54,7 @@ impl<'a> Reader<'a> {
             let limit = bir::edges::Edge::MAX_TARGETS;
             return Err(ReadErrorKind::Limit { what: "instructions", limit }.at(self.lexer.pos()));
         }
-        let start = self.lexer.pos();
+        let (start, marks) = (self.lexer.pos(), self.marks);
         // Ids are in document order, so the owner of a body has its slot before what is in it.
         let id = InstId::new(self.positions.insts.len());
         self.positions.insts.push(start as u64);
@@ -67,7 +68,7 @@ impl<'a> Reader<'a> {
         if self.careful || !self.by_template(&mut draft, id)? {
             self.lexer.seek(start);
             self.lexer.set_depth(depth);
-            self.member_by_member(&mut draft, id, start)?;
+            self.member_by_member(&mut draft, id, start, marks)?;
         }
         let inst = draft.inst;
         if inst.op.names_code() || inst.has_rare() && !inst.rare().unroll_dependencies.is_empty() {
@@ -79,11 +80,23 @@ impl<'a> Reader<'a> {
             self.module[id] = inst;
         }
         self.inst_names.add(&self.module, id);
+        if let Some(trace) = &mut self.trace {
+            trace.added.push((id, self.edges.len() as u32));
+            if self.marks != marks {
+                trace.marked.others.push(id);
+            }
+        }
         Ok(id)
     }
 
     /// Reads an instruction no matter how it is written. Values that an attempt by template has read are kept.
-    fn member_by_member(&mut self, draft: &mut Draft<'a>, id: InstId, start: usize) -> Result<()> {
+    fn member_by_member(
+        &mut self,
+        draft: &mut Draft<'a>,
+        id: InstId,
+        start: usize,
+        marks: u32,
+    ) -> Result<()> {
         let oddities = self.oddities.total();
         let mut opcode = None;
         let mut seen = 0u32;
@@ -133,7 +146,7 @@ impl<'a> Reader<'a> {
         self.read_op_of(&mut draft.inst, id, &draft.members)?;
         self.lexer.seek(end);
         if plain && !self.again && self.oddities.total() == oddities && draft.inst.rare().extra.is_empty() {
-            self.learn_template(draft, start);
+            self.learn_template(draft, start, marks);
         }
         Ok(())
     }
@@ -194,16 +207,26 @@ impl<'a> Reader<'a> {
         key: HeaderKey,
         misplaced: &mut Arguments,
     ) -> Result<()> {
+        let marks = self.marks;
         match key {
-            HeaderKey::Name => inst.name = self.get()?,
+            HeaderKey::Name => {
+                inst.name = self.get()?;
+                self.marks = marks;
+            }
             HeaderKey::Origin => inst.origin = self.get()?,
             HeaderKey::Opcode => unreachable!("the caller reads it"),
             HeaderKey::Engine => inst.engine = self.get()?,
             HeaderKey::EngineId => inst.engine_id = self.get()?,
             HeaderKey::ScheduledStart => inst.scheduled_start = self.get()?,
             HeaderKey::ScheduledEnd => inst.scheduled_end = self.get()?,
-            HeaderKey::Dependencies => self.dependencies(inst, id, false)?,
-            HeaderKey::LoopCarriedDependencies => self.dependencies(inst, id, true)?,
+            HeaderKey::Dependencies => {
+                self.dependencies(inst, id, false)?;
+                self.marks = marks;
+            }
+            HeaderKey::LoopCarriedDependencies => {
+                self.dependencies(inst, id, true)?;
+                self.marks = marks;
+            }
             HeaderKey::UnrollDependencies => {
                 let mut list = Vec::new();
                 self.each_element("an array of dependencies", |r| {
@@ -225,6 +248,10 @@ impl<'a> Reader<'a> {
                     }
                 };
                 inst.sync_info = Some(Box::new(sync));
+                if let Some(trace) = self.trace.as_mut().filter(|_| self.marks != marks) {
+                    trace.marked.syncs.push(id);
+                }
+                self.marks = marks;
             }
             HeaderKey::Ins => inst.ins = self.arguments(None)?,
             HeaderKey::Outs => inst.outs = self.arguments(Some(misplaced))?,
@@ -234,7 +261,10 @@ impl<'a> Reader<'a> {
                     inst.rare_mut().indirection_ins = list;
                 }
             }
-            HeaderKey::Debug => inst.debug = Some(self.debug_info()?),
+            HeaderKey::Debug => {
+                inst.debug = Some(self.debug_info()?);
+                self.marks = marks;
+            }
             HeaderKey::Loopnest => self.rare_list(inst, |rare| &mut rare.loopnest)?,
             HeaderKey::Order => self.rare_list(inst, |rare| &mut rare.order)?,
             HeaderKey::Predicates => {

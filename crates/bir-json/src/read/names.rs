@@ -85,6 +85,11 @@ impl InstNames {
         self.first.iter()
     }
 
+    /// Whether there is an instruction of that name.
+    pub(super) fn has(&self, name: Sym) -> bool {
+        self.first.get(name).is_some()
+    }
+
     pub(super) fn build(&mut self, module: &Module, holder: Holder) {
         self.clear();
         for id in module.insts_of(holder) {

@@ -114,6 +114,16 @@ impl Oddities {
         }
     }
 
+    /// Adds those of text that comes later.
+    pub(crate) fn append(&mut self, later: Oddities) {
+        let mut rest = later.counts;
+        for oddity in later.kept {
+            rest[oddity.kind as usize] -= 1;
+            self.add(oddity.kind, oddity.offset, || oddity.message);
+        }
+        self.counts.iter_mut().zip(rest).for_each(|(count, rest)| *count += rest);
+    }
+
     /// How many of a kind there are.
     pub fn count(&self, kind: OddityKind) -> usize {
         self.counts[kind as usize]

@@ -20,10 +20,12 @@ impl Read for Argument {
             r.lexer.seek(r.lexer.pos() + text.len());
             return Ok(known);
         }
-        let (end, oddities) = (r.lexer.pos() + text.len(), r.oddities.total());
+        let (end, oddities, marks) = (r.lexer.pos() + text.len(), r.oddities.total(), r.marks);
         let argument = r.argument()?;
-        // What was odd must be told of each operand, and an expression belongs to one.
-        if r.lexer.pos() == end && r.oddities.total() == oddities && may_be_shared(&argument) {
+        // What was odd must be told of each operand, and an expression belongs to one. In a piece, names must be told
+        // of each too.
+        let is_plain = r.oddities.total() == oddities && (r.trace.is_none() || r.marks == marks);
+        if r.lexer.pos() == end && is_plain && may_be_shared(&argument) {
             r.known_arguments.insert(text, &argument);
         }
         Ok(argument)

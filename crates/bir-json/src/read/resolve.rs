@@ -20,7 +20,7 @@ pub(super) struct RawEdge {
     pub(super) inst: InstId,
     pub(super) name: Sym,
     /// Offset in the text, and in the low bits kind, list, and whether there are extra elements.
-    packed: u64,
+    pub(super) packed: u64,
 }
 
 impl RawEdge {
@@ -36,7 +36,7 @@ impl RawEdge {
         RawEdge { inst, name, packed: (at as u64) << 5 | flags }
     }
 
-    fn kind(&self) -> EdgeKind {
+    pub(super) fn kind(&self) -> EdgeKind {
         EdgeKind::new(self.packed & 7).expect("three bits")
     }
 

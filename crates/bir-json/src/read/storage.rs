@@ -48,6 +48,7 @@ impl Reader<'_> {
         let id = self.module.add_func(Function::default());
         self.holder = Holder::Function(id);
         self.outermost = self.holder;
+        self.scope += 1;
         self.locations.clear();
         self.sets.clear();
         self.registers.clear();
@@ -88,6 +89,7 @@ impl Reader<'_> {
         let id = self.module.add_queue(Queue::default());
         self.holder = Holder::Queue(id);
         self.outermost = self.holder;
+        self.scope += 1;
         self.locations.clear();
         self.sets.clear();
         self.registers.clear();

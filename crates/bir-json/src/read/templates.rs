@@ -49,10 +49,16 @@ pub(super) struct Templates {
     nodes: Vec<SmallVec<[Branch; 2]>>,
     text: Vec<u8>,
     /// What the texts say, with the values of an instruction where they are read anew.
-    instructions: Vec<Common>,
+    instructions: Vec<Known>,
     /// How often everything was forgotten: nodes from before mean nothing.
     generation: u32,
     credit: Credit,
+}
+
+struct Known {
+    common: Common,
+    /// There are names in it.
+    is_marked: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -103,7 +109,7 @@ impl Templates {
     }
 
     /// Adds the texts around the holes of an instruction. Where every instruction is new, it soon stops.
-    fn learn(&mut self, text: &[u8], start: usize, end: usize, holes: &[Hole], common: Common) {
+    fn learn(&mut self, text: &[u8], start: usize, end: usize, holes: &[Hole], known: Known) {
         if !self.credit.spend() {
             return;
         }
@@ -117,8 +123,8 @@ impl Templates {
         }
         let (mut node, mut at) = (0, start);
         for hole in holes {
-            let known = self.next(node, &text[at..hole.start]);
-            node = match known.map(|branch| branch.then) {
+            let next = self.next(node, &text[at..hole.start]);
+            node = match next.map(|branch| branch.then) {
                 Some(Then::Hole { part, node }) if part == hole.part => node,
                 _ => {
                     let new = self.nodes.len() as u32;
@@ -130,7 +136,7 @@ impl Templates {
             at = hole.end;
         }
         let then = Then::End { template: self.instructions.len() as u32 };
-        self.instructions.push(common);
+        self.instructions.push(known);
         self.add(node, &text[at..end], then);
     }
 
@@ -206,7 +212,9 @@ impl<'a> Reader<'a> {
         if !draft.misplaced.is_empty() {
             inst.ins.append(&mut draft.misplaced);
         }
-        self.templates.instructions[template].copy_to(inst);
+        let known = &self.templates.instructions[template];
+        known.common.copy_to(inst);
+        self.marks = self.marks.wrapping_add(known.is_marked.into());
         if !draft.members.is_empty() {
             let end = self.lexer.pos();
             self.op_is_copy = true;
@@ -218,7 +226,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Keeps the texts of an instruction that was read member by member, and had nothing odd.
-    pub(super) fn learn_template(&mut self, draft: &mut Draft<'a>, start: usize) {
+    pub(super) fn learn_template(&mut self, draft: &mut Draft<'a>, start: usize, marks: u32) {
         let inst = &draft.inst;
         let fields = inst.op.fields();
         let members = draft.members.iter().filter(|member| {
@@ -231,7 +239,8 @@ impl<'a> Reader<'a> {
         let bound: SmallVec<[usize; 4]> = members.map(|member| member.value_at).collect();
         draft.holes.retain(|hole| matches!(hole.part, Part::Header(_)) || bound.contains(&hole.start));
         let (text, end) = (self.lexer.text().as_bytes(), self.lexer.pos());
-        self.templates.learn(text, start + 1, end, &draft.holes, Common::of(inst));
+        let known = Known { common: Common::of(inst), is_marked: self.marks != marks };
+        self.templates.learn(text, start + 1, end, &draft.holes, known);
     }
 }
 

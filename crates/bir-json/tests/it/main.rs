@@ -1,6 +1,7 @@
 //! What BIR-JSON says and what becomes of it.
 #![allow(missing_docs)]
 
+mod ahead;
 mod arbitrary;
 mod bad_input;
 mod common;

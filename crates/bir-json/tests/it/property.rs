@@ -1,5 +1,6 @@
 //! Properties of reading and writing that hold for every module that can be built.
 use crate::arbitrary::{build, plan, v1};
+use crate::common::read_by_threads;
 use bir::builder::Builder;
 use bir::edges::{EdgeKind, UnrollEdge};
 use bir::enums::{ArchLevel, EngineType};
@@ -7,7 +8,7 @@ use bir::{Extra, Module, Op, Value, same};
 use bir_json::{ReadOptions, Style, Unresolved, WriteOptions};
 use proptest::prelude::*;
 
-const KEEP: ReadOptions = ReadOptions { unresolved: Unresolved::Keep, strict: false };
+const KEEP: ReadOptions = ReadOptions { unresolved: Unresolved::Keep, strict: false, threads: 1, piece: 0 };
 
 fn text(module: &Module) -> String {
     bir_json::to_string(module, &WriteOptions::default())
@@ -15,7 +16,7 @@ fn text(module: &Module) -> String {
 
 #[track_caller]
 fn read(text: &str, options: &ReadOptions) -> Module {
-    match bir_json::read(text.as_bytes(), options) {
+    match read_by_threads(text.as_bytes(), options) {
         Ok(loaded) => loaded.module,
         Err(error) => panic!("{}\n{text}", error.located(text.as_bytes())),
     }

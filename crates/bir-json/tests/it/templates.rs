@@ -4,7 +4,9 @@ use bir_json::{OddityKind, ReadOptions, Style, Unresolved, WriteOptions};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-const KEEP: ReadOptions = ReadOptions { unresolved: Unresolved::Keep, strict: false };
+use crate::common::read_by_threads;
+
+const KEEP: ReadOptions = ReadOptions { unresolved: Unresolved::Keep, strict: false, threads: 1, piece: 0 };
 
 /// Members that an instruction may have, as text without white space. Some are odd, wrong or do not belong together.
 const MEMBERS: &[&[&str]] = &[
@@ -101,7 +103,7 @@ fn read(instructions: &[&str]) -> Option<([String; 2], usize)> {
     let text = format!(
         r#"{{"functions":[{{"allocations":[{storage}],"blocks":[{{"instructions":[{list}],"name":"last"}}],"name":"main"}}]}}"#
     );
-    let loaded = bir_json::read(text.as_bytes(), &KEEP).ok()?;
+    let loaded = read_by_threads(text.as_bytes(), &KEEP).ok()?;
     // Names may collide or be missing for the company.
     let of_the_text = |kind: &OddityKind| !matches!(kind, OddityKind::NameCollision | OddityKind::Unresolved);
     let odd = OddityKind::ALL.into_iter().filter(of_the_text).map(|kind| loaded.oddities.count(kind)).sum();

@@ -13,7 +13,8 @@ use bir_json::{ReadOptions, Unresolved, WriteOptions};
 use super::{alone, peaks};
 use crate::common::{KEEP, load_with};
 
-const PLAIN: ReadOptions = ReadOptions { unresolved: Unresolved::Refuse, strict: false };
+const PLAIN: ReadOptions =
+    ReadOptions { unresolved: Unresolved::Refuse, strict: false, threads: 1, piece: 0 };
 
 /// How many there are of something.
 #[derive(Clone, Copy)]

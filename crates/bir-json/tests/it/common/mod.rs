@@ -9,19 +9,53 @@ use bir_json::{Loaded, OddityKind, ReadError, ReadOptions, Unresolved, WriteOpti
 use serde_json::{Value, json};
 
 /// Reading that keeps unresolved names.
-pub const KEEP: ReadOptions = ReadOptions { unresolved: Unresolved::Keep, strict: false };
+pub const KEEP: ReadOptions =
+    ReadOptions { unresolved: Unresolved::Keep, strict: false, threads: 1, piece: 0 };
 /// Reading that refuses oddities.
-pub const STRICT: ReadOptions = ReadOptions { unresolved: Unresolved::Refuse, strict: true };
+pub const STRICT: ReadOptions =
+    ReadOptions { unresolved: Unresolved::Refuse, strict: true, threads: 1, piece: 0 };
 
 /// A folder of data that several crates use.
 pub fn workspace_data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data")
 }
 
+/// Reads with given options, and checks that several threads read the same: as one thread they take whatever another
+/// has read of pieces that are far too small.
+#[track_caller]
+pub fn read_by_threads(text: &[u8], options: &ReadOptions) -> Result<Loaded, ReadError> {
+    let alone = bir_json::read(text, options);
+    for (threads, piece) in [(2, 15), (4, 150)] {
+        let options = ReadOptions { threads, piece, ..*options };
+        match (&alone, bir_json::read(text, &options)) {
+            (Ok(alone), Ok(together)) => {
+                if let Err(difference) = bir::same(&alone.module, &together.module) {
+                    panic!("by {threads} threads: {difference}\n{}", String::from_utf8_lossy(text));
+                }
+                assert_eq!(text_of(alone), text_of(&together));
+                assert_eq!(together.module.check_links(), alone.module.check_links());
+                assert!(together.oddities.iter().eq(alone.oddities.iter()));
+                for kind in OddityKind::ALL {
+                    assert_eq!(together.oddities.count(kind), alone.oddities.count(kind));
+                }
+                let ids = || alone.module.insts().zip(together.module.insts());
+                assert!(ids().all(|(a, b)| a == b && alone.positions.inst(a) == together.positions.inst(b)));
+            }
+            (Err(alone), Err(together)) => {
+                assert_eq!(alone.located(text).to_string(), together.located(text).to_string());
+            }
+            (_, together) => {
+                panic!("by {threads} threads: {:?}\n{}", together.err(), String::from_utf8_lossy(text))
+            }
+        }
+    }
+    alone
+}
+
 /// Reads with given options; a failure is shown with its place.
 #[track_caller]
 pub fn load_with(text: &str, options: &ReadOptions) -> Loaded {
-    match bir_json::read(text.as_bytes(), options) {
+    match read_by_threads(text.as_bytes(), options) {
         Ok(loaded) => loaded,
         Err(error) => panic!("{}\n{}", error.located(text.as_bytes()), excerpt(text, error.offset)),
     }
@@ -65,7 +99,7 @@ pub fn refuse(text: &str) -> ReadError {
 
 #[track_caller]
 pub fn refuse_with(text: &str, options: &ReadOptions) -> ReadError {
-    match bir_json::read(text.as_bytes(), options) {
+    match read_by_threads(text.as_bytes(), options) {
         Ok(loaded) => panic!("accepted: {}\nas {}", excerpt(text, 0), excerpt(&text_of(&loaded), 0)),
         Err(error) => error,
     }
