@@ -255,6 +255,7 @@ impl Input {
         }
         let progress = context.progress(format!("parsing {}", self.name));
         let total = self.bytes.len();
+        let options = &ReadOptions { threads: threads(), ..*options };
         let read = bir_json::read_with_progress(&self.bytes, options, &mut |done| {
             progress.set(done, total);
             if let Bytes::Mapped(map) = &self.bytes {
@@ -263,6 +264,11 @@ impl Input {
         });
         read.map_err(|error| Fault::read(&self.name, &self.bytes, &error))
     }
+}
+
+/// Threads that may read or write at once.
+pub(crate) fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Reads all of a stream, unless it is longer than `limit`.

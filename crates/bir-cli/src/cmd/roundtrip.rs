@@ -60,11 +60,10 @@ impl Opts {
     }
 
     fn write(&self, module: &Module, sink: &mut dyn Write) -> io::Result<()> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let options = WriteOptions {
             drop_unknown: self.drop_unknown,
             wrap: self.wrap,
-            threads,
+            threads: crate::input::threads(),
             ..WriteOptions::default()
         };
         bir_json::write(module, sink, &options)?;
