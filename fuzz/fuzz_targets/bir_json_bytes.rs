@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     for unresolved in [Unresolved::Refuse, Unresolved::Keep] {
         let options = ReadOptions { unresolved, ..ReadOptions::default() };
-        match bir_json::read(bytes, &options) {
+        match bir_fuzz::read(bytes, &options) {
             Ok(loaded) => {
                 let once = bir_json::to_string(&loaded.module, &WriteOptions::default());
                 let again = bir_json::read(once.as_bytes(), &options)

@@ -507,7 +507,7 @@ fuzz_target!(|document: Document| {
     let text = document.0;
     for unresolved in [Unresolved::Refuse, Unresolved::Keep] {
         let options = ReadOptions { unresolved, ..ReadOptions::default() };
-        let Ok(loaded) = bir_json::read(text.as_bytes(), &options) else { continue };
+        let Ok(loaded) = bir_fuzz::read(text.as_bytes(), &options) else { continue };
         let once = bir_json::to_string(&loaded.module, &WriteOptions::default());
         let again = bir_json::read(once.as_bytes(), &options)
             .unwrap_or_else(|error| panic!("{}\n{text}\n{once}", error.located(once.as_bytes())));
