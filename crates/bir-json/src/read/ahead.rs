@@ -8,7 +8,7 @@ mod piece;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 
 use bir::edges::Edge;
 use bir::ids::InstId;
@@ -99,11 +99,17 @@ impl Ahead {
         let helper = |_| {
             let (jobs, wanted) = channel();
             let (done, parts) = channel();
-            scope.spawn(move || help(text, options, &wanted, &done));
-            Helper { jobs, parts, unwanted: 0, to: Renumbering::default() }
+            let work = move || help(text, options, &wanted, &done);
+            // Where there may be no more threads, one is enough.
+            Builder::new().spawn_scoped(scope, work).ok()?;
+            Some(Helper { jobs, parts, unwanted: 0, to: Renumbering::default() })
         };
+        let helpers: Vec<Helper> = (0..helpers).map_while(helper).collect();
+        if helpers.is_empty() {
+            return None;
+        }
         Some(Ahead {
-            helpers: (0..helpers).map(helper).collect(),
+            helpers,
             runs: VecDeque::new(),
             pieces: VecDeque::new(),
             planned: 0,
