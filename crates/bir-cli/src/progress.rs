@@ -41,7 +41,7 @@ impl Context {
         }
         let parts = Arc::clone(&done);
         let (stop, waiting) = mpsc::channel();
-        let thread = thread::spawn(move || {
+        let show = move || {
             if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 let bar = ProgressBar::new(WHOLE).with_message(what).with_elapsed(PATIENCE);
                 while waiting.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
@@ -58,8 +58,9 @@ impl Context {
                 }
                 bar.finish_and_clear();
             }
-        });
-        Progress { thread: Some((stop, thread)), done }
+        };
+        let thread = thread::Builder::new().spawn(show).ok();
+        Progress { thread: thread.map(|thread| (stop, thread)), done }
     }
 }
 

@@ -56,10 +56,10 @@ impl<'a> Writer<'a, '_> {
         thread::scope(|scope| {
             let pieces = &pieces;
             // Texts come from a worker and go back, so that their memory is used again.
-            let work = |worker: usize| -> (Receiver<Vec<u8>>, Sender<Vec<u8>>) {
+            let work = |worker: usize| -> Option<(Receiver<Vec<u8>>, Sender<Vec<u8>>)> {
                 let (done, texts) = sync_channel(1);
                 let (give_back, used) = channel();
-                scope.spawn(move || {
+                let write = move || {
                     let (mut texts, mut templates) = Default::default();
                     for piece in pieces.iter().skip(worker).step_by(threads) {
                         let mut text: Vec<u8> = used.try_recv().unwrap_or_default();
@@ -76,15 +76,16 @@ impl<'a> Writer<'a, '_> {
                             return;
                         }
                     }
-                });
-                (texts, give_back)
+                };
+                // Where there may be no more threads, this one writes those pieces too.
+                thread::Builder::new().spawn_scoped(scope, write).ok()?;
+                Some((texts, give_back))
             };
             let workers: Vec<_> = (1..threads).map(work).collect();
             for (i, piece) in pieces.iter().enumerate() {
-                match (i % threads).checked_sub(1) {
+                match (i % threads).checked_sub(1).and_then(|worker| workers[worker].as_ref()) {
                     None => self.elements(list, piece.clone(), item),
-                    Some(worker) => {
-                        let (texts, give_back) = &workers[worker];
+                    Some((texts, give_back)) => {
                         // Without a text the worker has panicked, which the scope passes on.
                         let Ok(text) = texts.recv() else { break };
                         self.out.raw(&text);
