@@ -135,7 +135,10 @@ impl Ahead {
                 };
                 continue;
             }
-            let piece = self.pieces.pop_front_if(|piece| piece.start <= at)?;
+            if self.pieces.front()?.start > at {
+                return None;
+            }
+            let piece = self.pieces.pop_front()?;
             let helper = &mut self.helpers[piece.helper];
             if piece.start < at {
                 helper.unwanted += usize::from(piece.state.refuse());

@@ -37,6 +37,9 @@ impl Weight for InstId {
     }
 }
 
+/// Where the texts of a thread come from, and where they go back to.
+type Worker = (Receiver<Vec<u8>>, Sender<Vec<u8>>);
+
 impl<'a> Writer<'a, '_> {
     /// Writes the elements of a list by several threads. False, with nothing written, when that is not worth while:
     /// the list is short, or most of it is one element.
@@ -56,7 +59,7 @@ impl<'a> Writer<'a, '_> {
         thread::scope(|scope| {
             let pieces = &pieces;
             // Texts come from a worker and go back, so that their memory is used again.
-            let work = |worker: usize| -> Option<(Receiver<Vec<u8>>, Sender<Vec<u8>>)> {
+            let work = |worker: usize| -> Option<Worker> {
                 let (done, texts) = sync_channel(1);
                 let (give_back, used) = channel();
                 let write = move || {
