@@ -56,9 +56,9 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Threads that may read at once, the caller's included; 0 is as good as 1. What is read does not depend on it.
     pub threads: usize,
-    /// Bytes of text that each of several threads reads at a time; 0 for a size that suits. Documents of less than
-    /// 32 such pieces are read by one thread. With a size that is given, for tests and measurements, a piece is waited
-    /// for even if reading it would be quicker.
+    /// Bytes of text that each of several threads reads at a time; 0 for a size that suits, where documents of less
+    /// than 16 MiB are read by one thread. A size is given for tests and measurements: then a piece is waited for even
+    /// if reading it would be quicker.
     pub piece: usize,
 }
 

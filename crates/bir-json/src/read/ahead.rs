@@ -92,8 +92,12 @@ impl Ahead {
         options: ReadOptions,
     ) -> Option<Ahead> {
         let helpers = options.threads.saturating_sub(1).min(MOST_HELPERS);
-        let piece = if options.piece == 0 { PIECE } else { options.piece };
-        if helpers == 0 || text.len() / FEWEST_PIECES < piece {
+        // A size that is given is for tests, with documents of any size.
+        let (piece, fewest) = match options.piece {
+            0 => (PIECE, FEWEST_PIECES),
+            piece => (piece, 1),
+        };
+        if helpers == 0 || text.len() / fewest < piece {
             return None;
         }
         let helper = |_| {
