@@ -86,13 +86,12 @@ fn is_family(text: &str, family: &str) -> bool {
     text.trim_matches(|c: char| !c.is_ascii_alphanumeric()).eq_ignore_ascii_case(family)
 }
 
-/// Whether a text has a code. A single word may spell it in another way; in a line, that would find names of files.
+/// Whether a text is a code in another spelling, or has it as it is written.
 fn names(text: &str, code: &str) -> bool {
-    let is_line = text.trim().contains(char::is_whitespace);
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))).any(|word| match is_line {
-        true => word.eq_ignore_ascii_case(code),
-        false => bir_verify::spells(word, code),
-    })
+    bir_verify::spells(text.trim_matches(|c: char| !c.is_ascii_alphanumeric()), code)
+        || text
+            .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))
+            .any(|word| word.eq_ignore_ascii_case(code))
 }
 
 /// The codes of the ordering check that a text names.
