@@ -117,12 +117,10 @@ impl<'a> Sources<'a> {
         let mut of_related = named.split_off(findings.len()).into_iter();
         let shown = findings.iter().zip(named).map(|(finding, place)| {
             let source = self.of(&finding.place);
-            let Source { input, loaded, names } = &self.0[source];
-            let mut report = finding.report(&loaded.module, names);
-            report.place = place;
-            for related in &mut report.related {
-                related.place = of_related.next().expect("one for each");
-            }
+            let input = self.0[source].input;
+            let mut place = Some(place);
+            let report =
+                finding.report_in(|_| place.take().or_else(|| of_related.next()).expect("one for each"));
             let offset = self.0[source].offset(&finding.place);
             let key = excerpt::key_of(&report.code, &report.message);
             let excerpt = offset.and_then(|offset| Excerpt::of(input.text(), offset, key));

@@ -52,14 +52,45 @@ impl Topic {
 /// ```
 pub fn explain(query: &str) -> Vec<Topic> {
     let query = query.trim();
-    if let Some(rule) = RuleId::parse(query) {
+    if query.contains(char::is_whitespace) {
+        return lines::explain(query);
+    }
+    // As it was copied out of a text: `(PART-04),`, `NCC_IBIR243:`.
+    let word = query.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    if let Some(rule) = RuleId::parse(word) {
         return vec![of_rule(rule)];
     }
-    if !query.contains(char::is_whitespace) {
-        let of_code = code(query);
-        return if of_code.is_empty() { family(query) } else { of_code };
+    let of_code = code(word);
+    if !of_code.is_empty() {
+        return of_code;
     }
-    lines::explain(query)
+    if let Some(rule) = RuleId::all().find(|rule| spells(word, rule.info().id)) {
+        return vec![of_rule(rule)];
+    }
+    let of_family = family(word);
+    if of_family.is_empty() { lines::explain(query) } else { of_family }
+}
+
+/// Whether a word is a code as people type it: in any case, with `-`, `_` or nothing before the number, and with or
+/// without the zeros that fill the number up.
+///
+/// ```
+/// use bir_verify::spells;
+/// assert!(spells("part_4", "PART-04") && spells("PART04", "PART-04"));
+/// assert!(!spells("PART-040", "PART-04"));
+/// ```
+pub fn spells(word: &str, code: &str) -> bool {
+    let parts = |text: &str| {
+        let text: String = text.chars().filter(|c| !matches!(c, '-' | '_')).collect();
+        let letters = text.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        (text[..letters].to_ascii_uppercase(), text[letters..].to_owned())
+    };
+    let ((family, number), (of_code, digits)) = (parts(word), parts(code));
+    let zeros = |digits: &str| digits.trim_start_matches('0').to_owned();
+    !number.is_empty()
+        && family == of_code
+        && number.len() <= digits.len()
+        && zeros(&number) == zeros(&digits)
 }
 
 /// The rules of a family: `PART`.

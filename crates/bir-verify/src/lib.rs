@@ -21,7 +21,7 @@ mod view;
 #[doc(no_inline)]
 pub use bir::diag::Diagnostic;
 pub use codes::VendorCode;
-pub use explain::{Part, Topic, explain};
+pub use explain::{Part, Topic, explain, spells};
 pub use generated::rules::ids;
 pub use options::{INSTRUCTION_LIMIT, Options};
 pub use rule::{Checkable, Layer, OpSet, RuleId, RuleInfo};

@@ -39,10 +39,13 @@ const COVERED: &[Covered] = &[
     // A pattern that is wrong by itself differs from the one it stands over.
     Covered { rule: WIP_01, by: &[PART_08, MM_02], same_operand: false },
     Covered { rule: MM_01, by: &[MX_12], same_operand: false },
+    Covered { rule: MM_02, by: &[MX_19], same_operand: true },
+    Covered { rule: ARCH_01, by: &[COL_04, SB2SB_02], same_operand: false },
     Covered { rule: MEM_01, by: OWN_MEMORY, same_operand: true },
     Covered { rule: AP_08, by: &[POOL_06, SB2SB_05], same_operand: true },
     // What starts where so many may not start crosses what they may not cross.
     Covered { rule: PART_02, by: &[PART_04], same_operand: true },
+    Covered { rule: PART_04, by: &[IND_01], same_operand: true },
     Covered { rule: CF_22, by: &[CF_26], same_operand: false },
 ];
 
@@ -97,6 +100,9 @@ pub(crate) fn join(module: &Module, read: Vec<Diagnostic>, rules: Vec<Diagnostic
     joined
 }
 
+/// Rules about the names of one enum.
+const OWN_NAMES: &[(&str, RuleId)] = &[("AddressRotationScope", KRN_09)];
+
 /// Rules about references of one kind.
 const REFERENCES: &[RuleId] = &[MOD_06, DMA_01, DMA_02, CF_07];
 
@@ -123,6 +129,10 @@ fn is_known(module: &Module, finding: &Diagnostic, rules: &mut Vec<Diagnostic>) 
     if finding.code == MOD_04.info().id {
         if !opcode.is_known() && finding.message.contains("InstructionType") {
             return rules.iter().any(|other| is_of(other, MOD_04));
+        }
+        let own = OWN_NAMES.iter().find(|(of, _)| finding.message.contains(of));
+        if own.is_some_and(|(_, rule)| rules.iter().any(|other| is_of(other, *rule))) {
+            return true;
         }
         // Whatever else is said of a name that nobody knows.
         rules.retain(|other| {

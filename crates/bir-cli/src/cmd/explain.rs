@@ -81,12 +81,23 @@ fn about(query: &str) -> Vec<Topic> {
     topics
 }
 
+/// Whether a text is no more than the name of a family of codes.
+fn is_family(text: &str, family: &str) -> bool {
+    text.trim_matches(|c: char| !c.is_ascii_alphanumeric()).eq_ignore_ascii_case(family)
+}
+
+/// Whether a text is a code in another spelling, or has it as it is written.
+fn names(text: &str, code: &str) -> bool {
+    bir_verify::spells(text.trim_matches(|c: char| !c.is_ascii_alphanumeric()), code)
+        || text
+            .split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))
+            .any(|word| word.eq_ignore_ascii_case(code))
+}
+
 /// The codes of the ordering check that a text names.
 fn order_codes(query: &str) -> Vec<Topic> {
-    let query = query.to_ascii_uppercase();
-    let words: Vec<&str> = query.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let all = words == ["ORD"];
-    bir_order::codes().iter().filter(|info| all || words.contains(&info.code)).map(order_topic).collect()
+    let all = is_family(query, "ORD");
+    bir_order::codes().iter().filter(|info| all || names(query, info.code)).map(order_topic).collect()
 }
 
 fn order_topic(info: &bir_order::CodeInfo) -> Topic {
@@ -106,10 +117,9 @@ fn order_topic(info: &bir_order::CodeInfo) -> Topic {
 
 /// The rules about packages that a text names.
 fn package_rules(query: &str) -> impl Iterator<Item = Topic> {
-    let query = query.to_ascii_uppercase();
     let part = |label, text: &str| Part { label, text: text.to_owned() };
-    let all = query.trim() == "NEFF";
-    neff::RULES.iter().filter(move |rule| all || query.contains(rule.code)).map(move |rule| {
+    let all = is_family(query, "NEFF");
+    neff::RULES.iter().filter(move |rule| all || names(query, rule.code)).map(move |rule| {
         let mut parts = vec![part("why", rule.why), part("fix", rule.help)];
         if let Some([change, said]) = rule.example() {
             parts.push(part("example", &format!("{change}: {said}")));
@@ -120,10 +130,9 @@ fn package_rules(query: &str) -> impl Iterator<Item = Topic> {
 
 /// The checks of kernels that a text names.
 fn kernel_rules(query: &str) -> impl Iterator<Item = Topic> {
-    let query = query.to_ascii_uppercase();
-    let all = query.trim() == "KLR";
+    let all = is_family(query, "KLR");
     let part = |label, text: &str| Part { label, text: text.to_owned() };
-    klr::lint::RULES.iter().filter(move |rule| all || query.contains(rule.code)).map(move |rule| Topic {
+    klr::lint::RULES.iter().filter(move |rule| all || names(query, rule.code)).map(move |rule| Topic {
         id: rule.code.to_owned(),
         title: rule.title.to_owned(),
         parts: vec![part("severity", rule.severity.name()), part("reported by", "bir klr lint")],

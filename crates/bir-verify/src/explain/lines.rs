@@ -143,6 +143,10 @@ pub(super) fn explain(line: &str) -> Vec<Topic> {
         rules.extend(by_wording(line));
     }
     if rules.is_empty() && topics.is_empty() {
+        // Codes in small letters look like names, and count only when nothing else is known of the line.
+        topics.extend(codes(&line.to_ascii_uppercase()).iter().flat_map(|spelling| code(spelling)));
+    }
+    if rules.is_empty() && topics.is_empty() {
         let of_text =
             VendorCode::all().iter().filter(|code| code.text.len() >= 12 && has_fragment(line, code.text));
         for found in of_text.max_by_key(|code| code.text.len()).into_iter() {

@@ -137,7 +137,11 @@ fn in_sb(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         return;
     }
     let Some(output) = outs.first() else { return };
-    let shape = |operand: &Operand<'_>| Some((operand.partitions()?, operand.elements_per_partition()?));
+    // One that is elsewhere has no such shape.
+    let shape = |operand: &Operand<'_>| {
+        let operand = operand.is_sb().then_some(operand)?;
+        Some((operand.partitions()?, operand.elements_per_partition()?))
+    };
     for input in inst.ins() {
         if let (Some(reads), Some(writes)) = (shape(input), shape(output))
             && reads != writes

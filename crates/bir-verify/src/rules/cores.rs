@@ -336,6 +336,8 @@ fn shared_memory(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
     };
     let of_first = addresses(modules[0]);
     for (core, module) in modules.iter().enumerate() {
+        // Locations, here and on core 0, of which LNC-13 says that they are not at one address.
+        let mut apart: Vec<(usize, LocId)> = Vec::new();
         let text = |loc: LocId| module.str(module[loc].name).to_owned();
         for loc in module.functions().flat_map(|function| module.locations_of(function).collect::<Vec<_>>()) {
             let record = &module[loc];
@@ -364,6 +366,7 @@ fn shared_memory(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
                         other[there].addr
                     );
                     out.report(LNC_13, core, Place::storage(loc), message);
+                    apart.extend([(core, loc), (number as usize, there)]);
                 }
                 Some(_) => {}
             }
@@ -373,20 +376,24 @@ fn shared_memory(modules: &[&Module], found: &mut Vec<(RuleId, Diagnostic)>) {
         }
         for loc in shared(module) {
             let record = &module[loc];
-            if record.is_placed() && record.remote_local_target.is_none() && of_first.is_empty() {
-                let message = format!("{} is shared and has no target on core 0", text(loc));
+            if record.is_placed() && record.remote_local_target.is_none() {
+                let message =
+                    format!("{} is shared and has no remote_local_target, its place on core 0", text(loc));
                 out.report(LNC_12, core, Place::storage(loc), message);
             }
         }
         let own = addresses(module);
         for (address, loc) in own.iter().filter(|(address, _)| !of_first.contains_key(address)) {
-            if !of_first.is_empty() {
+            if !of_first.is_empty() && !apart.contains(&(core, *loc)) {
                 let message =
                     format!("{} is shared, and core 0 shares nothing at its address {address}", text(*loc));
                 out.report(LNC_16, core, Place::storage(*loc), message);
             }
         }
         for (address, loc) in of_first.iter().filter(|(address, _)| !own.contains_key(address)) {
+            if apart.contains(&(0, *loc)) {
+                continue;
+            }
             let name = modules[0].str(modules[0][*loc].name);
             let message =
                 format!("{name} of core 0 is shared at address {address}, and the core shares nothing there");

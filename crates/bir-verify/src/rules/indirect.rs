@@ -223,7 +223,7 @@ fn quadrants(cx: &Cx<'_>, inst: &Inst<'_>, indirect: &[Indirect<'_, '_>], out: &
             );
             out.report(IND_05, inst.at(with), message)
                 .vendor("BIR704", "must be in the same partition as the argument");
-        } else if start != at && !scatters {
+        } else if start != at && !scatters && at % QUADRANT == 0 {
             let message =
                 format!("{what} start at partition {start} and the indices at {at}; both start at one");
             out.report(IND_01, inst.at(with), message);

@@ -55,6 +55,19 @@ fn stationary<'a, 'm>(inst: &'a Inst<'m>) -> Option<Scaled<'a, 'm>> {
     Some(Scaled { name: "stationary", data, scales: inst.role(Role::StationaryScale) })
 }
 
+/// Values in each partition of data. Those of a type that is none for data (MX-19) are not counted.
+fn values(data: &Operand<'_>) -> Option<u64> {
+    values_per_partition(data).filter(|_| data.dtype.is_none_or(is_packed))
+}
+
+/// Most values in each partition of the moving operand, for results of that many bytes.
+fn moving_limit(cx: &Cx<'_>, bytes: u64) -> Option<u64> {
+    Some(32 * cx.target.psum_bank_bytes.checked_div(bytes)?)
+}
+
+/// Most values in each partition of the stationary operand: 4 for each of 128 columns.
+const STATIONARY_LIMIT: u64 = 512;
+
 /// Both, each with the rule that is about it.
 fn sides<'a, 'm>(inst: &'a Inst<'m>, rules: [RuleId; 2]) -> impl Iterator<Item = (RuleId, Scaled<'a, 'm>)> {
     let sides = [moving(inst), stationary(inst)];
@@ -65,7 +78,7 @@ fn sides<'a, 'm>(inst: &'a Inst<'m>, rules: [RuleId; 2]) -> impl Iterator<Item =
 fn scale_ratios(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     for (rule, Scaled { name, data, scales }) in sides(inst, [MX_01, MX_02]) {
         if let Some(scales) = scales
-            && let (Some(values), Some(count)) = (values_per_partition(data), values_per_partition(scales))
+            && let (Some(values), Some(count)) = (values(data), values_per_partition(scales))
             && count.checked_mul(4) != Some(values)
         {
             let message = format!(
@@ -114,34 +127,34 @@ fn quadrants(name: &str, data: i64, scales: i64) -> String {
 
 /// MX-05 to MX-07: how many values.
 fn counts(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
-    let of = |side: Option<Scaled<'_, '_>>| side.and_then(|side| values_per_partition(side.data));
-    let output = inst.role(Role::PsumDestination);
-    if let Some(count) = of(moving(inst))
-        && let Some(size) = output.map(|output| output.size).filter(|size| *size > 0)
+    if let Some(data) = moving(inst).map(|side| side.data)
+        && let Some(count) = values(data)
+        && let Some(size) = inst.role(Role::PsumDestination).map(|output| output.size)
+        && let Some(limit) = moving_limit(cx, size).filter(|limit| count > *limit)
     {
-        let limit = 32 * (cx.target.psum_bank_bytes / size);
-        if count > limit {
-            let message =
-                format!("{count} moving values per partition; at most {limit} for results of {size} bytes");
-            out.report(MX_05, inst.place(), message).help("split the moving operand");
-        }
-    }
-    let Some(count) = of(stationary(inst)) else { return };
-    if count > 512 {
         let message =
-            format!("{count} stationary values per partition; at most 512, 4 for each of 128 columns");
-        out.report(MX_06, inst.place(), message).help("split the stationary operand");
+            format!("{count} moving values per partition; at most {limit} for results of {size} bytes");
+        out.report(MX_05, inst.at(data), message).help("split the moving operand");
+    }
+    let Some(data) = stationary(inst).map(|side| side.data) else { return };
+    let Some(count) = values(data) else { return };
+    if count > STATIONARY_LIMIT {
+        let message = format!(
+            "{count} stationary values per partition; at most {STATIONARY_LIMIT}, 4 for each of 128 columns"
+        );
+        out.report(MX_06, inst.at(data), message).help("split the stationary operand");
     }
     if count / 4 % 2 != 0 {
         let message =
             format!("{count} stationary values per partition are {} columns; the number is even", count / 4);
-        out.report(MX_07, inst.place(), message);
+        out.report(MX_07, inst.at(data), message);
     }
 }
 
 /// MX-08, MX-09, MX-21, MX-22: how many partitions.
 fn partitions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let (Some(moving), Some(stationary)) = (moving(inst), stationary(inst)) else { return };
+    let counts = [stationary.data.partitions(), moving.data.partitions()];
     if let Some(count) = moving.data.partitions() {
         if !matches!(count, 32 | 64 | 128) {
             let message = format!("{count} moving partitions; 32, 64 or 128 are allowed");
@@ -154,10 +167,12 @@ fn partitions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
             out.report(MX_09, inst.at(stationary.data), message);
         }
     }
-    for (rule, Scaled { name, data, scales }) in sides(inst, [MX_21, MX_22]) {
+    for ((rule, Scaled { name, data, scales }), other) in sides(inst, [MX_21, MX_22]).zip(counts) {
+        // Scales like the other side's data are right, and the data are what MX-09 has told of.
         if let Some(scales) = scales
             && let (Some(count), Some(of_scales)) = (data.partitions(), scales.partitions())
             && count != of_scales
+            && other != Some(of_scales)
         {
             let message = format!(
                 "{count} {name} partitions and {of_scales} of their scales; the patterns have equal counts"
@@ -168,10 +183,11 @@ fn partitions(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 }
 
 /// MX-10, MX-11: the result has a row for each stationary column and a column for each moving one.
-fn result_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
+fn result_shape(cx: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(output) = inst.role(Role::PsumDestination) else { return };
-    let of = |side: Option<Scaled<'_, '_>>| side.and_then(|side| values_per_partition(side.data));
-    if let (Some(count), Some(values)) = (output.partitions(), of(stationary(inst)))
+    // No result holds more than may be given.
+    let of = |side: Option<Scaled<'_, '_>>, limit: u64| values(side?.data).filter(|count| *count <= limit);
+    if let (Some(count), Some(values)) = (output.partitions(), of(stationary(inst), STATIONARY_LIMIT))
         && count.checked_mul(4) != Some(values)
     {
         let message = format!(
@@ -179,7 +195,8 @@ fn result_shape(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
         );
         out.report(MX_10, inst.at(output), message);
     }
-    if let (Some(count), Some(values)) = (output.elements_per_partition(), of(moving(inst)))
+    let limit = moving_limit(cx, output.size).unwrap_or(u64::MAX);
+    if let (Some(count), Some(values)) = (output.elements_per_partition(), of(moving(inst), limit))
         && count.checked_mul(4) != Some(values)
     {
         let message = format!(
@@ -306,6 +323,10 @@ fn quantize_pattern(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
 /// QMX-04, QMX-08: as many values out as in, and a scale for each four.
 fn quantize_counts(_: &Cx<'_>, inst: &Inst<'_>, out: &mut Findings<'_>) {
     let Some(input) = inst.role(Role::Data) else { return };
+    // No number of blocks holds them; QMX-02 tells of it.
+    if input.elements_per_partition().is_some_and(|count| count % 4 != 0) {
+        return;
+    }
     if let Some(output) = inst.role(Role::Destination)
         && let (Some(reads), Some(writes)) = (input.elements(), output.elements())
         && writes.checked_mul(super::measure::packed(output)) != Some(reads)

@@ -3,6 +3,7 @@
 use bir::OperandList;
 use bir::access::ApPair;
 use bir::enums::{InstructionType, MemoryType};
+use bir::operands::Role;
 use smallvec::SmallVec;
 
 use super::Check;
@@ -246,6 +247,10 @@ fn partitions(cx: &Cx<'_>, inst: &Site, operand: &Operand<'_>, out: &mut Finding
     if count > most {
         let message = format!("accesses {count} partitions; there are {most}");
         out.report(PART_01, inst.at(operand), message);
+        return;
+    }
+    // Scales start at every fourth partition of half a quadrant. spec: MX-03, MX-04, MX-15, QMX-06
+    if matches!(operand.role(), Some(Role::MovingScale | Role::StationaryScale | Role::ScaleResult)) {
         return;
     }
     let Some(loc) = operand.loc else { return };

@@ -118,7 +118,11 @@ const FAULTS: &[(&str, Change)] = &[
 ];
 
 /// Rules of several cores that need a change on both.
-const PAIRS: &[(&str, Change, Change)] = &[("LNC-16", |m| share(m, 4096), |m| share(m, 8192))];
+const PAIRS: &[(&str, Change, Change)] = &[
+    ("LNC-12", |m| share(m, 4096), |m| share(m, 4096)),
+    ("LNC-13", |m| share(m, 4096), |m| share_with(m, 8192)),
+    ("LNC-16", |m| share(m, 4096), |m| share(m, 8192)),
+];
 
 /// The rules that are tested here.
 pub(crate) fn rules() -> impl Iterator<Item = &'static str> {
@@ -132,6 +136,14 @@ fn barrier(m: &Module) -> bir::ids::InstId {
 fn sends(m: &mut Module) {
     let block = m[barrier(m)].block;
     Builder::at(m, block).plain_inst("send", EngineType::Pool, InstructionType::GPSIMDSB2SB);
+}
+
+/// The same with the location of core 0 as its target.
+fn share_with(m: &mut Module, addr: u64) {
+    share(m, addr);
+    let loc = m.locations_of(m.main().unwrap()).last().unwrap();
+    let target = [("core".into(), Value::Uint(0)), ("name".into(), Value::from("shared"))];
+    m[loc].remote_local_target = Some(Value::Object(target.into_iter().collect()));
 }
 
 fn share(m: &mut Module, addr: u64) {
@@ -210,4 +222,42 @@ fn a_missing_barrier_is_told_once() {
         cores[core].remove_insts(&[first]);
         assert_eq!(codes(cores), ["LNC-10"], "{core}");
     }
+}
+
+#[test]
+fn shared_memory_is_known_on_both_cores() {
+    let found = |change: Change| {
+        let mut cores = [module(0), module(1)];
+        share(&mut cores[0], 4096);
+        change(&mut cores[1]);
+        codes(cores)
+    };
+    assert_eq!(found(|m| share_with(m, 4096)), [""; 0]);
+    assert_eq!(found(|m| share(m, 4096)), ["LNC-12"]);
+    // Neither side shares what the other does: that follows.
+    assert_eq!(found(|m| share_with(m, 8192)), ["LNC-13"]);
+}
+
+/// What only core 0 has is named by the module of core 0.
+#[test]
+fn a_related_place_may_be_on_another_core() {
+    let mut first = module(0);
+    let block = first[barrier(&first)].block;
+    let op = ops::CoreBarrier { cores: vec![0, 1], id: MaybeAffine::Value(1), ..Default::default() };
+    Builder::at(&mut first, block).inst("last", EngineType::Pool, op);
+    let loaded = [first, module(1)].map(|module| {
+        let text = bir_json::to_string(&module, &Default::default());
+        bir_json::read(text.as_bytes(), &ReadOptions::default()).unwrap()
+    });
+    let found = verify_cores(&[&loaded[0], &loaded[1]], &Options::default()).findings;
+    let unmet = found.iter().find(|finding| finding.code == "LNC-10").expect("a barrier is missing");
+    let names = loaded.each_ref().map(|loaded| bir::diag::DisplayNames::of(&loaded.module));
+    let report = unmet.report_in(|place| {
+        let core = usize::from(place.core.unwrap_or(0));
+        place.named(&loaded[core].module, &names[core])
+    });
+    assert_eq!(report.related[0].place.instruction.as_deref(), Some("last"));
+    // With one module alone it has no name.
+    let report = unmet.report(&loaded[1].module, &names[1]);
+    assert_eq!((report.related[0].place.module, &report.related[0].place.instruction), (Some(0), &None));
 }

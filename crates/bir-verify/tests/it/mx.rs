@@ -178,3 +178,60 @@ pub(crate) const CASES: &[Case] = &[
         good: |b| two_types(b, Dtype::Float8e5),
     },
 ];
+
+/// The codes of what is found, in order, without notes and what is about locations.
+fn told(fill: impl FnOnce(&mut Builder<'_>)) -> Vec<String> {
+    let mut module = bir::Module::new(V4);
+    fill(&mut Builder::new(&mut module, "main"));
+    let found = bir_verify::verify(&module, &bir_verify::Options::default()).findings;
+    let names = bir::diag::DisplayNames::of(&module);
+    let is_note = |finding: &bir::diag::Diagnostic| finding.severity == bir::diag::Severity::Note;
+    let of_insts = found.iter().filter(|finding| finding.place.inst().is_some() && !is_note(finding));
+    let text = |finding: &bir::diag::Diagnostic| {
+        let place = finding.place.named(&module, &names);
+        let operand = place.operand.map(|operand| format!(" {}[{}]", operand.role, operand.index));
+        format!("{}{}", finding.code, operand.unwrap_or_default())
+    };
+    of_insts.map(text).collect()
+}
+
+/// A fault has one finding, and it is about the operand that is at fault.
+#[test]
+fn one_fault_has_one_finding() {
+    let mx = |change: fn(&mut Mm)| told(|b| mm(b, change));
+    assert_eq!(mx(|_| ()), [""; 0]);
+    let data = ["MX-19 ins[0]"];
+    assert_eq!(mx(|mm| mm.data.dtype = Dtype::Bfloat16), data, "no count of values");
+    assert_eq!(mx(|mm| mm.output.memory = MemoryType::SB), ["MX-19 outs[0]"]);
+    assert_eq!(mx(|mm| mm.weights.partitions = 64), ["MX-09 ins[1]"], "the scales are right");
+    assert_eq!(mx(|mm| mm.data.partitions = 64), ["MX-09 ins[1]"]);
+    let wide = |mm: &mut Mm| {
+        (mm.weights.columns, mm.weight_scales.columns, mm.output.partitions) = (132, 132, 128);
+    };
+    assert_eq!(mx(wide), ["MX-06 ins[1]"], "no result has so many partitions");
+    let long = |mm: &mut Mm| {
+        (mm.data.columns, mm.data_scales.columns, mm.output.columns) = (4224, 4224, 4096);
+    };
+    assert_eq!(mx(long), ["MX-05 ins[0]"]);
+    let odd = |mm: &mut Mm| {
+        (mm.weights.columns, mm.weight_scales.columns, mm.output.partitions) = (63, 63, 63);
+    };
+    assert_eq!(mx(odd), ["MX-07 ins[1]"]);
+
+    let q = |change: fn(&mut Q)| told(|b| quantize(b, change));
+    assert_eq!(q(|_| ()), [""; 0]);
+    let odd = |q: &mut Q| (q.input.columns, q.pattern) = (130, [(130, 32), (130, 1), (1, 130)]);
+    assert_eq!(q(odd), ["QMX-02 ins[0]"]);
+}
+
+/// Scales have starts of their own: every fourth partition of half a quadrant.
+#[test]
+fn scales_start_inside_a_quadrant() {
+    let mx = |row: u32| told(|b| mm(b, |mm| (mm.data_scales.base, mm.weight_scales.base) = (row, row)));
+    assert_eq!(mx(12), [""; 0]);
+    assert_eq!(mx(16), ["MX-03 ins[2]", "MX-04 ins[3]"]);
+    assert_eq!(mx(2), ["MX-15 ins[2]", "MX-15 ins[3]"]);
+    let q = |row: u32| told(|b| quantize(b, |q| q.scales.base = row));
+    assert_eq!(q(4), [""; 0]);
+    assert_eq!(q(16), ["QMX-06 outs[1]"]);
+}

@@ -105,3 +105,32 @@ fn a_pattern_that_is_wrong_by_itself_is_the_fault() {
     });
     assert_eq!(stepped.code, "PART-08");
 }
+
+#[test]
+fn a_rule_about_one_enum_tells_of_its_names() {
+    let scope = only("NoOp", |inst| {
+        inst["opcode"] = "NKIKernel".into();
+        inst["engine"] = "Unassigned".into();
+        inst["func"] = "f".into();
+        inst["address_rotation_scope_val"] = "Sideways".into();
+    });
+    assert_eq!(scope.code, "KRN-09", "{scope:?}");
+    assert!(scope.message.contains("Sideways"));
+}
+
+#[test]
+fn an_op_that_another_target_has_is_told_once() {
+    use bir::builder::Builder;
+    use bir::enums::{ArchLevel, EngineType, InstructionType};
+    let found = |arch, engine, op| -> Vec<String> {
+        let mut module = bir::Module::new(arch);
+        Builder::new(&mut module, "main").plain_inst("i", engine, op);
+        let found = bir_verify::verify(&module, &Options::default()).findings;
+        let is_arch = |code: &str| matches!(code, "ARCH-01" | "COL-04" | "SB2SB-02");
+        found.into_iter().map(|finding| finding.code.into_owned()).filter(|code| is_arch(code)).collect()
+    };
+    use InstructionType::*;
+    assert_eq!(found(ArchLevel::Sunda, EngineType::Pool, CollectiveCompute), ["COL-04"]);
+    assert_eq!(found(ArchLevel::Sunda, EngineType::Pool, GPSIMDSB2SB), ["SB2SB-02"]);
+    assert_eq!(found(ArchLevel::Sunda, EngineType::DVE, QuantizeMx), ["ARCH-01"]);
+}

@@ -359,17 +359,26 @@ pub struct NamedRelated {
 }
 
 impl Diagnostic {
-    /// The finding with names.
+    /// The finding with names. Places on another core than its own are of another module, and get none.
     pub fn report(&self, module: &Module, names: &DisplayNames) -> Report {
+        self.report_in(|place| match place.core == self.place.core {
+            true => place.named(module, names),
+            false => NamedPlace { module: place.core, ..NamedPlace::default() },
+        })
+    }
+
+    /// The finding with the names that its place and then the related ones are given, which may be of several modules.
+    pub fn report_in(&self, mut named: impl FnMut(&Place) -> NamedPlace) -> Report {
         let vendor = |of: fn(&super::Vendor) -> &str| {
             self.vendor.as_ref().map(of).filter(|text| !text.is_empty()).map(str::to_owned)
         };
+        let place = named(&self.place);
         let related = self.related.iter().map(|related| NamedRelated {
             label: related.label.clone().into_owned(),
-            place: related.place.named(module, names),
+            place: named(&related.place),
         });
         Report {
-            place: self.place.named(module, names),
+            place,
             code: self.code.clone().into_owned(),
             severity: self.severity,
             message: self.message.clone(),
