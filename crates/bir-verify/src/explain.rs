@@ -142,6 +142,12 @@ fn listed(items: &[&str]) -> String {
     }
 }
 
+/// A public code as logs have it: families begin with I or E there. spec: verify 2
+fn logged(code: &str) -> String {
+    let letter = if code.starts_with(['I', 'E']) { "" } else { "I" };
+    format!("NCC_{letter}{code}")
+}
+
 /// A rule.
 fn of_rule(rule: RuleId) -> Topic {
     let info = rule.info();
@@ -154,7 +160,7 @@ fn of_rule(rule: RuleId) -> Topic {
     let (code, public) = (info.code, info.public);
     let mut vendor = info.diag.iter().map(|text| format!("\"{text}\"")).collect::<Vec<_>>().join(", ");
     if !public.is_empty() {
-        let codes = public.iter().map(|code| format!("NCC_{code}")).collect::<Vec<_>>().join(", ");
+        let codes = public.iter().map(|code| logged(code)).collect::<Vec<_>>().join(", ");
         vendor = if vendor.is_empty() { codes } else { format!("{vendor} ({codes})") };
     } else if !code.is_empty() {
         vendor = format!("{vendor} (assertion {code})").trim().to_owned();

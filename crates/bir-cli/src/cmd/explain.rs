@@ -12,8 +12,9 @@ use crate::report::{Context, Fault, Format, Result, Tone, clean};
 /// Say what a diagnostic code means, why it matters, and what to do
 ///
 /// Takes the ids of this program's rules (PART-04), families of them (PART), codes of `bir order` (ORD001), of
-/// `bir neff check` (NEFF-02) and of `bir klr lint` (KLR017), codes of the vendor's tools as logs have them (NCC_IBIR243, BIR243), or a whole line of a log, whose numbers are explained too. With
-/// `-`, lines of standard input.
+/// `bir neff check` (NEFF-02) and of `bir klr lint` (KLR017), codes of the vendor's tools as logs have them
+/// (NCC_IBIR243, BIR243), or a whole line of a log, whose numbers are explained too. With `-`, lines of standard
+/// input.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -194,7 +194,9 @@ impl Reader<'_> {
         let mut location: MemoryLocation = self.record("an object: a memory location")?;
         self.current_location = None;
         location.set = self.current_set;
-        if location.pack_id_hint != -1 && location.r#type != MemoryType::PSUM {
+        // Where references may be wrong, so may this: rule MEM-05 tells of it.
+        let refuses = self.options.unresolved == Unresolved::Refuse;
+        if refuses && location.pack_id_hint != -1 && location.r#type != MemoryType::PSUM {
             let name = self.module.str(location.name);
             return Err(ReadErrorKind::Invalid(format!("{name}: PackIdHint only applies to PSUM.")).at(at));
         }

@@ -233,8 +233,11 @@ fn a_hint_stays_on_a_location_in_psum() {
     let full = without(&with(&subject.full(), json!({"type": "PSUM", "pack_id_hint": 3})), &["alias"]);
     assert_eq!(subject.through(&full), full);
     let elsewhere = with(&full, json!({"type": "SB"}));
-    let error = refusal(&subject.document(&elsewhere).to_string());
+    let text = subject.document(&elsewhere).to_string();
+    let error = refusal(&text);
     assert!(error.ends_with("sample: PackIdHint only applies to PSUM."), "{error}");
+    // Whoever looks for faults reads on.
+    assert!(canonical_with(&text, &KEEP).contains("\"pack_id_hint\": 3"));
 }
 
 /// Every key that may be an expression, as one.
