@@ -379,16 +379,42 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Calls by name. Of several of a name the one counts that stands first in canonical form, where what is called
+    /// `main` comes first.
+    fn calls(&self) -> SymMap<InstId> {
+        let module = &self.module;
+        let mut calls = SymMap::default();
+        let functions = module.main_first(&module.root.functions, |module, function| module[function].name);
+        let nki = module.functions().filter(|function| module[*function].nki);
+        for function in functions.into_iter().chain(nki) {
+            self.add_calls(&module[function].blocks, &mut calls);
+        }
+        calls
+    }
+
+    fn add_calls(&self, blocks: &[BlockId], calls: &mut SymMap<InstId>) {
+        let module = &self.module;
+        for block in module.main_first(blocks, |module, block| module[block].name) {
+            for id in &module[block].instructions {
+                if matches!(module[id].op, Op::Call(_) | Op::NKIKernel(_)) {
+                    calls.insert(module[id].name, id);
+                }
+                self.add_calls(module[id].body(), calls);
+            }
+        }
+    }
+
     /// Call bindings: a call of the main function, and locations of the callee. spec: bir-json 11.4
     fn resolve_calls(&mut self) -> Result<()> {
         let mut bindings = std::mem::take(&mut self.module.root.call_to_physical_memlocs);
         // Locations of the callees by name, each function looked at once.
         let mut locations: HashMap<(FuncId, Sym), LocId> = HashMap::new();
         let mut indexed: HashSet<FuncId> = HashSet::new();
+        let calls = if bindings.is_empty() { SymMap::default() } else { self.calls() };
         for binding in &mut bindings {
             let Target::Missing(name) = binding.call.target() else { continue };
-            // Calls of main come first in the table.
-            let Some(call) = self.inst_table.get(name) else {
+            // What has the name but is no call is only good for a message.
+            let Some(call) = calls.get(name).or_else(|| self.inst_table.get(name)) else {
                 let at = self.find_text(name, 0);
                 let name = self.module.str(name).to_owned();
                 self.unresolved("call", "call binding: found", name, at)?;

@@ -57,6 +57,19 @@ fn call_bindings_are_an_object() {
     }
 }
 
+/// A call is meant by its name, whatever else has it, and whichever comes first where `main` is written first.
+#[test]
+fn call_bindings_mean_calls() {
+    let call = with(&inst("Call", "x"), table::op("Call").full());
+    let mut document = world_with(std::slice::from_ref(&call));
+    let blocks = document["functions"][0]["blocks"].as_array_mut().unwrap();
+    blocks.push(block("main", json!([inst("NoOp", "x")])));
+    let document = with(&document, json!({"call_to_physical_memlocs": {"x": ["c"]}}));
+    let again = round_trip(&document);
+    assert_eq!(again["functions"][0]["blocks"][0]["name"], "main");
+    assert_eq!(again["call_to_physical_memlocs"], document["call_to_physical_memlocs"]);
+}
+
 /// A queue, its instances and its DMA blocks are named from functions, wherever they stand in the document.
 #[test]
 fn queues_may_come_before_functions() {
