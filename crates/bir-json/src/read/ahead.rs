@@ -15,6 +15,7 @@ use bir::ids::InstId;
 use bir::{Names, Renumbering, Sym, Value};
 use memchr::memmem;
 
+use super::dependencies::edges_of;
 use super::resolve::RawEdge;
 use super::{ReadOptions, Reader};
 use crate::lexer::Lexer;
@@ -293,7 +294,6 @@ impl<'a> Reader<'a> {
                 ahead.forget();
                 ahead.scope = Some(Arc::new(self.storage_in_scope()));
             }
-            // Names of the helpers are new here at most once each.
             if let Some((run, helper)) = ahead.run_at(at, &mut self.module.names) {
                 taken = self.take_run(run, &mut ahead.helpers[helper].to, list);
                 ahead.patience = match taken {
@@ -384,12 +384,7 @@ impl<'a> Reader<'a> {
             self.edges.push(edge);
             return;
         };
-        let inst = &mut self.module[inst];
-        let set = match loop_carried {
-            true => &mut inst.loop_carried_dependencies,
-            false => &mut inst.dependencies,
-        };
-        set.insert_with(Edge::new(target, edge.kind()), &extra);
+        edges_of(&mut self.module[inst], loop_carried).insert_with(Edge::new(target, edge.kind()), &extra);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Dependencies of an instruction, by name. spec: bir-json 7.2
 
-use bir::edges::{Edge, EdgeKind, UnrollEdge};
+use bir::edges::{Edge, EdgeKind, EdgeSet, UnrollEdge};
 use bir::ids::{InstId, Ref};
 use bir::{Instruction, Sym, Value};
 
@@ -9,6 +9,14 @@ use super::expr::is_expr_kind;
 use super::resolve::RawEdge;
 use crate::error::{ReadErrorKind, Result};
 use crate::lexer::Lexer;
+
+/// The dependencies of an instruction that a list of its document is.
+pub(super) fn edges_of(inst: &mut Instruction, loop_carried: bool) -> &mut EdgeSet {
+    match loop_carried {
+        true => &mut inst.loop_carried_dependencies,
+        false => &mut inst.dependencies,
+    }
+}
 
 impl Reader<'_> {
     /// Dependencies. What names an earlier instruction is resolved at once; from the first that does not, the list
@@ -36,11 +44,7 @@ impl Reader<'_> {
                 }
             };
             if !waits && let Some(target) = r.inst_names.find_earlier(name, inst.block, id) {
-                let set = match loop_carried {
-                    true => &mut inst.loop_carried_dependencies,
-                    false => &mut inst.dependencies,
-                };
-                set.insert_with(Edge::new(target, kind), &extras);
+                edges_of(inst, loop_carried).insert_with(Edge::new(target, kind), &extras);
                 if let Some(trace) = &mut r.trace
                     && r.module[target].block != inst.block
                 {

@@ -9,6 +9,7 @@ use bir::{Argument, Holder, Instruction, Module, Op, Shared, Sym, Value};
 use hashbrown::{HashMap, HashSet};
 
 use super::Reader;
+use super::dependencies::edges_of;
 use super::names::{InstNames, Scope, Storage, SymMap, add};
 use crate::error::Result;
 
@@ -157,12 +158,8 @@ impl Reader<'_> {
                 _ => None,
             });
         if let Some(target) = found.filter(|target| *target != edge.inst) {
-            let inst = &mut self.module[edge.inst];
-            let set = match edge.loop_carried() {
-                true => &mut inst.loop_carried_dependencies,
-                false => &mut inst.dependencies,
-            };
-            set.insert_with(Edge::new(target, edge.kind()), extras);
+            edges_of(&mut self.module[edge.inst], edge.loop_carried())
+                .insert_with(Edge::new(target, edge.kind()), extras);
             return Ok(());
         }
         let name = self.module.str(edge.name).to_owned();

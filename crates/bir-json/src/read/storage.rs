@@ -44,16 +44,26 @@ impl Links {
 }
 
 impl Reader<'_> {
-    pub(crate) fn function_record(&mut self, nki: bool) -> Result<FuncId> {
-        let id = self.module.add_func(Function::default());
-        self.holder = Holder::Function(id);
-        self.outermost = self.holder;
+    /// A function or queue begins: nothing that has a name so far is in it.
+    fn begin_scope(&mut self, holder: Holder) {
+        self.holder = holder;
+        self.outermost = holder;
         self.scope += 1;
+        self.inst_names.clear();
+        self.forget_storage();
+    }
+
+    /// Names of storage mean nothing any more.
+    pub(super) fn forget_storage(&mut self) {
         self.locations.clear();
         self.sets.clear();
         self.registers.clear();
-        self.inst_names.clear();
         self.known_arguments.clear();
+    }
+
+    pub(crate) fn function_record(&mut self, nki: bool) -> Result<FuncId> {
+        let id = self.module.add_func(Function::default());
+        self.begin_scope(Holder::Function(id));
         let mut function: Function = self.record("an object: a function")?;
         function.nki = nki;
         self.nki_first |= nki && !self.function_read;
@@ -87,14 +97,7 @@ impl Reader<'_> {
 
     pub(crate) fn queue_record(&mut self) -> Result<QueueId> {
         let id = self.module.add_queue(Queue::default());
-        self.holder = Holder::Queue(id);
-        self.outermost = self.holder;
-        self.scope += 1;
-        self.locations.clear();
-        self.sets.clear();
-        self.registers.clear();
-        self.inst_names.clear();
-        self.known_arguments.clear();
+        self.begin_scope(Holder::Queue(id));
         self.lexer.peek();
         let at = self.lexer.pos();
         let queue: Queue = self.record("an object: a queue")?;

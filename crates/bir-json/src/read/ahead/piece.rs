@@ -189,14 +189,11 @@ impl Reader<'_> {
 
     /// Lets names of storage mean that.
     fn enter_scope(&mut self, scope: &InScope) {
-        let names = &mut self.module.names;
-        self.locations.clear();
-        self.sets.clear();
-        self.registers.clear();
+        self.forget_storage();
         self.all_locations.clear();
         self.all_sets.clear();
         self.all_registers.clear();
-        self.known_arguments.clear();
+        let names = &mut self.module.names;
         let (locations, sets, registers) = match scope.is_queue {
             true => (&mut self.all_locations, &mut self.all_sets, &mut self.all_registers),
             false => (&mut self.locations, &mut self.sets, &mut self.registers),
